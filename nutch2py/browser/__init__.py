@@ -1,5 +1,5 @@
-"""Pages that scripts make: a browser beside the fetcher, which renders what was fetched (``protocol-browser``).
+"""Browser rendering for pages that need JavaScript (``protocol-browser``).
 
-The fetcher asks for a page as for any other. An answer that rules or measured signs choose is loaded into Chromium,
-which asks for everything else through a proxy of ours; the document that scripts made of it becomes the content.
+The fetcher requests each page as usual. A response selected by rules or by measured signs is loaded into Chromium,
+which sends all further requests through a filtering proxy. The resulting document becomes the content.
 """

@@ -1,6 +1,6 @@
-"""Is a fetched page an empty shell, which only scripts fill? Decided by signs that were measured on real pages.
+"""Detects app shells: fetched pages without content, which scripts would fill.
 
-The signs and the numbers behind them: docs/plugins/protocol-browser.md.
+The signs and their measurements: docs/plugins/protocol-browser.md.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser
 
 MAX_TEXT_LENGTH = 250
-"""Characters of text that a shell has at most."""
+"""Maximum number of text characters of a shell."""
 SPARSE_TEXT_LENGTH = 60
-"""Characters that are so few that scripts alone are a sign."""
+"""Number of characters below which scripts alone are a sign."""
 MAX_LINKS = 3
-"""Links with a text that a shell has at most."""
+"""Maximum number of links with text in a shell."""
 
-_MAX_INSPECTED = 10  # elements of a kind; they can stand in each other, each with the text of all
+_MAX_INSPECTED = 10  # elements per selector; nested ones each contain the whole text
 _ROOT_SELECTORS = (
     "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #q-app, #ember-app, #react-root, #app-root, #main-app, "
     "#application, #mount, app-root, my-app, [ng-app], [data-reactroot], [data-server-rendered], [data-svelte-root], "
@@ -26,11 +26,16 @@ _INVISIBLE_TAGS = ("script", "style", "template", "svg", "head")
 
 
 class AppShellSigns(NamedTuple):
-    """What tells of a shell.
+    """Signs of an app shell.
 
-    ``text``: characters that a reader sees without scripts; ``links``: links with a text; ``scripts``: scripts of the
-    page that are loaded or are of a module, or ``inline`` characters in it. ``root``: an empty element that frameworks
-    fill. ``notice``: the page says that it needs scripts. ``frames``: it is made of other pages.
+    Attributes:
+        text: Characters visible without scripts.
+        links: Links with text.
+        scripts: External scripts, including modules.
+        inline: Characters of inline scripts.
+        root: Whether an empty element that frameworks fill exists.
+        notice: Whether the page says that it requires scripts.
+        frames: Whether the page contains frames.
     """
 
     text: int

@@ -1,7 +1,8 @@
-"""The browser of a task: started at the first page, contexts used again and renewed, what breaks replaced.
+"""Browsers of a task: starts them at the first page, reuses and renews contexts, and replaces failed browsers.
 
-A context shows one page at a time and has a login of its own at the proxy. After so many pages or bytes it is renewed;
-after so many pages, or when it has grown, crashed or hung, the whole browser is, without a word to the other pages.
+A context renders one page at a time and has its own login at the proxy. It is renewed after a number of pages or
+bytes. The whole browser is replaced after a number of pages, or when it has grown, crashed or hung; other pages are
+not affected.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from nutch2py.fetcher.protocols.http_settings import HttpSettings
 
 
 def require_playwright() -> None:
-    """Raise ConfigurationError when the package is not there."""
+    """Raise ConfigurationError if the package is missing."""
     try:
         import playwright  # noqa: F401
     except ImportError as error:
@@ -32,7 +33,7 @@ def require_playwright() -> None:
 
 
 class BrowserPool:
-    """Gives tabs, no more than ``browser.tabs`` at a time. ``browsers_started``: browsers that were."""
+    """Provides at most ``browser.tabs`` concurrent tabs; ``browsers_started`` counts started browsers."""
 
     def __init__(self, settings: BrowserSettings, http: HttpSettings, blocked_hosts: Iterable[str]) -> None:
         require_playwright()
@@ -50,30 +51,30 @@ class BrowserPool:
         self.browsers_started = 0
 
     def is_blocked(self, host: str) -> bool:
-        """Tell whether nothing is asked of a host."""
+        """Return whether requests to a host are blocked."""
         return self._proxy.is_blocked(host)
 
     @asynccontextmanager
     async def acquire_tab(self, *, exclusive: bool = False) -> AsyncIterator[BrowserTab]:
-        """Give a tab for one page; its lane has begun. ``exclusive``: when no other page is shown, in another browser."""
+        """Yield a tab for one page; ``exclusive``: in a separate browser, while no other page is rendered."""
         async with self._reserve_tabs(self._settings.max_tabs if exclusive else 1):
-            running = await (self._start_exclusive() if exclusive else self._get_browser())
-            running.active_pages += 1
-            running.page_count += 1
+            browser = await (self._start_exclusive() if exclusive else self._get_browser())
+            browser.active_pages += 1
+            browser.page_count += 1
             tab = None
             try:
-                tab = running.idle_tabs.pop() if running.idle_tabs else await self._new_tab_in_time(running)
+                tab = browser.idle_tabs.pop() if browser.idle_tabs else await self._new_tab_in_time(browser)
                 tab.page_count += 1
                 tab.traffic.start_page()
                 yield tab
             finally:
-                running.active_pages -= 1
+                browser.active_pages -= 1
                 if tab is not None:
                     await self._release_tab(tab)
-                if running.is_hung and running.driver_pid == self._driver_pid:
-                    self._driver_hangs = True  # it may be the one
-                if running.is_retired and running is not self._current_browser and not running.active_pages:
-                    self._close_browser(running)
+                if browser.is_hung and browser.driver_pid == self._driver_pid:
+                    self._driver_hangs = True  # the driver may be the hung process
+                if browser.is_retired and browser is not self._current_browser and not browser.active_pages:
+                    self._close_browser(browser)
 
     @asynccontextmanager
     async def _reserve_tabs(self, tabs: int) -> AsyncIterator[None]:
@@ -90,85 +91,85 @@ class BrowserPool:
                 self._free_tabs.release()
 
     async def _get_browser(self) -> BrowserProcess:
-        """Return the browser; a new one at first, and where the one before is worn out or gone."""
+        """Return the current browser; start one if none exists or it must be replaced."""
         async with self._start_lock:
-            running = self._current_browser
-            if running is not None and running.needs_replacement:
-                running.is_retired, self._current_browser = True, None
-                if not running.active_pages:
-                    self._close_browser(running)
+            browser = self._current_browser
+            if browser is not None and browser.needs_replacement:
+                browser.is_retired, self._current_browser = True, None
+                if not browser.active_pages:
+                    self._close_browser(browser)
             if self._current_browser is None:
                 self._current_browser = await self._start_browser()
             return self._current_browser
 
     async def _start_exclusive(self) -> BrowserProcess:
-        """Return a browser that no other page gets."""
+        """Start a browser that no other page uses."""
         async with self._start_lock:
-            running = await self._start_browser()
-            running.is_retired = True
-            return running
+            browser = await self._start_browser()
+            browser.is_retired = True
+            return browser
 
     async def _start_browser(self) -> BrowserProcess:
-        """Start a browser; once more with another driver where the one before was there already, and may have died."""
+        """Start a browser; retry once with a new driver, since an existing one may have died."""
         from playwright.async_api import Error
 
         settings = self._settings
         if self._driver_hangs:
             await self._stop_driver()
         try:
-            home = chromium.BrowserProfile(settings)
+            profile = chromium.BrowserProfile(settings)
         except OSError as error:
-            raise ConfigurationError(f"no place for the browser's files: {error}: make some, or set TMPDIR") from error
+            raise ConfigurationError(f"no space for the browser's files: {error}: free some, or set TMPDIR") from error
         try:
             if not self._proxy.port:
                 await self._proxy.start()
-            tried = self._playwright is None
+            is_new_driver = self._playwright is None
             while True:
                 try:
                     async with asyncio.timeout(2 * settings.limits.start_timeout):
-                        running = await self._launch(home)
+                        browser = await self._launch(profile)
                     break
                 except (Error, TimeoutError) as error:
-                    if tried:
+                    if is_new_driver:
                         raise ConfigurationError(_start_error_message(str(error), settings)) from error
-                    tried = True
+                    is_new_driver = True
                     await self._stop_driver()
         except BaseException:
-            home.remove()
+            profile.remove()
             raise
         self.browsers_started += 1
-        self._driver_pid = running.driver_pid
-        return running
+        self._driver_pid = browser.driver_pid
+        return browser
 
-    async def _launch(self, home: chromium.BrowserProfile) -> BrowserProcess:
-        """Start the driver, where there is none, and with it a browser."""
+    async def _launch(self, profile: chromium.BrowserProfile) -> BrowserProcess:
+        """Start the driver if necessary, and a browser."""
         from playwright.async_api import async_playwright
 
         settings = self._settings
         if self._playwright is None:
             self._playwright = await async_playwright().start()
-        browser = await self._playwright.chromium.launch(
-            executable_path=str(home.start_script),
+        chromium_browser = await self._playwright.chromium.launch(
+            executable_path=str(profile.start_script),
             headless=True,
             chromium_sandbox=settings.sandbox,
             args=chromium.build_options(settings, self._proxy.port),
             ignore_default_args=["--disable-popup-blocking", "--disable-ipc-flooding-protection"],
-            env=home.build_environment(),
+            env=profile.build_environment(),
             timeout=1000 * settings.limits.start_timeout,
             handle_sigint=False,
             handle_sigterm=False,
             handle_sighup=False,
         )
-        running = BrowserProcess(settings, home, browser)
+        browser = BrowserProcess(settings, profile, chromium_browser)
         try:
-            await running.watch_crashes()
+            await browser.watch_crashes()
         except BaseException:
-            await running.close()
+            await browser.close()
             raise
-        return running
+        return browser
 
     async def _stop_driver(self) -> None:
-        """Stop the driver, if it can be, else end it."""
+        """Stop the driver, or kill it if it does not stop."""
         playwright, self._playwright = self._playwright, None
         driver, self._driver_pid = self._driver_pid, None
         self._driver_hangs = False
@@ -176,94 +177,94 @@ class BrowserPool:
             try:
                 async with asyncio.timeout(CLOSE_TIMEOUT):
                     await playwright.stop()
-            except Exception:  # noqa: BLE001 - it hangs, or was there no more
+            except Exception:  # noqa: BLE001 - it hangs or is gone
                 if driver is not None and chromium.get_parent_pid(driver) == os.getpid():
                     chromium.kill_process(driver)
 
-    async def _new_tab_in_time(self, running: BrowserProcess) -> BrowserTab:
-        """Make a context in the time that a browser has to start; one that takes longer is asked whether it hangs."""
+    async def _new_tab_in_time(self, browser: BrowserProcess) -> BrowserTab:
+        """Create a context within the browser's start timeout; otherwise check whether the browser hangs."""
         try:
             async with asyncio.timeout(self._settings.limits.start_timeout):
-                return await running.run_unless_gone(self._new_tab(running))
+                return await browser.run_unless_gone(self._new_tab(browser))
         except TimeoutError:
-            await running.check_responsive()
+            await browser.check_responsive()
             raise
 
-    async def _new_tab(self, running: BrowserProcess) -> BrowserTab:
-        """Make a context, and have it learn its login: the proxy asks for it once, whatever is asked for later.
+    async def _new_tab(self, browser: BrowserProcess) -> BrowserTab:
+        """Create a context and let it learn its login, which the proxy requests only once.
 
-        The page that learns it stays, blank and of a host of its own: it keeps the window open, in which other pages
-        are opened and closed at half of the CPU that a window for each would take.
+        The page that learns it stays open, blank and on a host of its own. It keeps the window open, in which other
+        pages open and close at half of the CPU cost of a window per page.
         """
         limits, http = self._settings.limits, self._http
         headers = {name: value for name, value in http.default_headers if name == "Accept-Language"}
-        lane = ContextTraffic(limits.max_requests, limits.max_bytes)
-        self._proxy.add_context(lane)
+        traffic = ContextTraffic(limits.max_requests, limits.max_bytes)
+        self._proxy.add_context(traffic)
         context = None
         try:
-            context = await running.new_context(http, headers)
+            context = await browser.new_context(http, headers)
             page = await context.new_page()
             session = await context.new_cdp_session(page)
-            login = {"response": "ProvideCredentials", "username": lane.username, "password": lane.password}
+            login = {"response": "ProvideCredentials", "username": traffic.username, "password": traffic.password}
 
-            def answer(event: dict[str, Any]) -> None:
+            def continue_request(event: dict[str, Any]) -> None:
                 send_in_background(session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
 
             def log_in(event: dict[str, Any]) -> None:
-                answered = {"requestId": event["requestId"], "authChallengeResponse": login}
-                send_in_background(session.send("Fetch.continueWithAuth", answered))
+                params = {"requestId": event["requestId"], "authChallengeResponse": login}
+                send_in_background(session.send("Fetch.continueWithAuth", params))
 
-            session.on("Fetch.requestPaused", answer)
+            session.on("Fetch.requestPaused", continue_request)
             session.on("Fetch.authRequired", log_in)
             await session.send("Fetch.enable", {"handleAuthRequests": True})
             await page.goto(f"http://{WARM_UP_HOST}/")
             await session.detach()
         except BaseException:
-            self._proxy.remove_context(lane)
+            self._proxy.remove_context(traffic)
             if context is not None:
                 with suppress(Exception):  # it may hang
                     async with asyncio.timeout(CLOSE_TIMEOUT):
                         await context.close()
-            running.is_retired = True
+            browser.is_retired = True
             raise
-        return BrowserTab(running, context, lane)
+        return BrowserTab(browser, context, traffic)
 
     async def _release_tab(self, tab: BrowserTab) -> None:
-        """Keep a context for other pages, without cookies of this one, or close it."""
-        running, settings = tab.browser, self._settings
+        """Keep a context for other pages without the cookies of this one, or close it."""
+        browser, settings = tab.browser, self._settings
         tab.traffic.finish_page()
-        worn = tab.page_count >= settings.context_max_pages or tab.traffic.total_bytes >= settings.context_max_bytes
-        if not (running.is_retired or tab.is_broken or worn):
+        is_worn = tab.page_count >= settings.context_max_pages or tab.traffic.total_bytes >= settings.context_max_bytes
+        if not (browser.is_retired or tab.is_broken or is_worn):
             try:
                 async with asyncio.timeout(CLOSE_TIMEOUT):
                     await tab.context.clear_cookies()
-                running.idle_tabs.append(tab)
+                browser.idle_tabs.append(tab)
                 return
-            except Exception:  # noqa: BLE001 - whatever is wrong with it, it is closed
+            except Exception:  # noqa: BLE001 - any error: the context is closed
                 tab.is_broken = True
         self._proxy.remove_context(tab.traffic)
-        if running.is_dead:
+        if browser.is_dead:
             return
         try:
             async with asyncio.timeout(CLOSE_TIMEOUT):
                 await tab.context.close()
         except Exception:  # noqa: BLE001 - it hangs, or the browser is gone
-            running.is_retired = True
-            await running.check_responsive()
+            browser.is_retired = True
+            await browser.check_responsive()
 
-    def _close_browser(self, running: BrowserProcess) -> None:
-        if running.is_closing:
+    def _close_browser(self, browser: BrowserProcess) -> None:
+        if browser.is_closing:
             return
-        running.is_closing = True
-        for tab in running.idle_tabs:
+        browser.is_closing = True
+        for tab in browser.idle_tabs:
             self._proxy.remove_context(tab.traffic)
-        running.idle_tabs.clear()
-        task = asyncio.ensure_future(running.close())
+        browser.idle_tabs.clear()
+        task = asyncio.ensure_future(browser.close())
         self._closing_tasks.add(task)
         task.add_done_callback(self._closing_tasks.discard)
 
     async def close(self) -> None:
-        """End everything."""
+        """Close browsers, driver and proxy."""
         if self._current_browser is not None:
             self._close_browser(self._current_browser)
             self._current_browser = None
@@ -273,8 +274,8 @@ class BrowserPool:
             await self._proxy.close()
 
 
-def _start_error_message(text: str, settings: BrowserSettings) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = next((line for line in lines if "[err]" in line), lines[0] if lines else "no answer")
+def _start_error_message(error_text: str, settings: BrowserSettings) -> str:
+    lines = [line.strip() for line in error_text.splitlines() if line.strip()]
+    reason = next((line for line in lines if "[err]" in line), lines[0] if lines else "no output")
     sandbox = ", or set browser.sandbox to false if the system has no user namespaces" if settings.sandbox else ""
-    return f"the browser does not start: {said[:300]}: see that it runs for the user of the task{sandbox}"
+    return f"the browser does not start: {reason[:300]}: make sure that it runs for the user of the task{sandbox}"

@@ -1,4 +1,4 @@
-"""One Chromium that runs: what it has shown, whether it is still there and answers, how it ends."""
+"""A running Chromium: usage, health checks and termination."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, CDPSession, Page
 
 _T = TypeVar("_T")
-_WATCH_INTERVAL = 0.5  # seconds between two looks at what processes take
-_EXIT_POLL_INTERVAL = 0.05  # seconds between two looks whether what was killed has ended
-CLOSE_TIMEOUT = 5.0  # seconds that anything of the browser has to close
-_PING_TIMEOUT = 30.0  # seconds that a browser has to say that it is there, on a machine that is busy with others
-HANG_REASON = "as it hung"
-_MAX_TIMEOUTS_IN_ROW = 5  # pages in a row that met their time: it may be that of the browser which hangs
+_WATCH_INTERVAL = 0.5  # seconds between memory checks
+_EXIT_POLL_INTERVAL = 0.05  # seconds between checks whether killed processes have exited
+CLOSE_TIMEOUT = 5.0  # seconds that a close operation may take
+_PING_TIMEOUT = 30.0  # seconds for a response of the browser on a busy machine
+_MAX_TIMEOUTS_IN_ROW = 5  # consecutive timeouts, after which the browser itself may hang
 
 
 class BrowserLostError(Exception):
-    """The browser has ended while something of it was waited for."""
+    """The browser ended during an operation."""
 
 
 class BrowserHungError(BrowserLostError):
-    """It was given up, as a page had no document at the end of its time."""
+    """The browser was given up, since a page had no document at its time limit."""
 
 
 class BrowserTab:
-    """A context while it shows a page. ``is_broken``: it is not to be used again. ``blank_page``: a blank page for the next."""
+    """A context that renders a page; ``is_broken``: not reusable, ``blank_page``: blank page for the next URL."""
 
     def __init__(self, browser: BrowserProcess, context: BrowserContext, traffic: ContextTraffic) -> None:
         self.browser, self.context, self.traffic = browser, context, traffic
@@ -43,17 +42,24 @@ class BrowserTab:
         self.blank_page: Page | None = None
 
     async def open_page(self) -> Page:
-        """Return a blank page: the one that was left behind, if there is one, which halves what a page costs."""
+        """Return a blank page; reusing one halves the cost per page."""
         page, self.blank_page = self.blank_page, None
         return page if page is not None else await self.context.new_page()
 
 
 class BrowserProcess:
-    """One Chromium. ``page_count`` it has shown, ``active_pages`` ones now, ``timeouts_in_row`` in a row met their time.
+    """One Chromium.
 
-    ``is_dead``: it is gone, or given up because it or its driver ``is_hung``. ``is_retired``: to be replaced. ``is_closing``: it is being
-    closed. ``memory_kills``: processes that were killed because of their memory, and whose page does not know it yet.
-    ``crash_callbacks``: whom to tell how the process of a page has ended, by the target that the page is.
+    Attributes:
+        page_count: Pages rendered so far.
+        active_pages: Pages being rendered.
+        timeouts_in_row: Consecutive pages that reached their time limit.
+        is_dead: Whether it has ended or was given up.
+        is_hung: Whether it or its driver hangs.
+        is_retired: Whether it is to be replaced.
+        is_closing: Whether it is being closed.
+        memory_kills: Processes killed because of memory whose page is not notified yet.
+        crash_callbacks: Receivers of the exit status of a page's process, by target id.
     """
 
     def __init__(self, settings: BrowserSettings, profile: chromium.BrowserProfile, browser: Any) -> None:
@@ -71,24 +77,24 @@ class BrowserProcess:
         self._watch_task = asyncio.ensure_future(self._watch_memory())
 
     async def watch_crashes(self) -> None:
-        """Hear of crashes; called once, before all else."""
+        """Subscribe to crashes; called once, before any other method."""
         self._session: CDPSession = await self._browser.new_browser_cdp_session()
         self._session.on("Target.targetCrashed", self._on_target_crashed)
         await self._session.send("Target.setDiscoverTargets", {"discover": True, "filter": [{"type": "page"}]})
         self._list_processes()
 
     def _list_processes(self) -> list[int]:
-        """Return the processes below the browser; services are noted, as which they are not known at first."""
-        found = list(chromium.iter_descendants(self.pid)) if self.pid is not None else []
-        for pid in found:
+        """Return the processes of the browser, and record its service processes."""
+        pids = list(chromium.iter_descendants(self.pid)) if self.pid is not None else []
+        for pid in pids:
             if pid not in self._services and (name := chromium.get_service_name(pid)):
                 self._services[pid] = f"as its {name} process ended"
-        return found
+        return pids
 
     def _on_target_crashed(self, event: dict[str, Any]) -> None:
-        told = self.crash_callbacks.get(event["targetId"])
-        if told is not None:
-            told(event["status"])
+        callback = self.crash_callbacks.get(event["targetId"])
+        if callback is not None:
+            callback(event["status"])
 
     def _on_disconnected(self, *_: object) -> None:
         self.is_dead = self.is_retired = True
@@ -96,11 +102,11 @@ class BrowserProcess:
             self._disconnected.set_result(None)
 
     async def run_unless_gone(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Do something with the browser; BrowserLostError when it ends amid: not every answer is then given up."""
+        """Run a coroutine; raise BrowserLostError if the browser ends, which Playwright does not always report."""
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait((task, self._disconnected), return_when=asyncio.FIRST_COMPLETED)
-            if task.done() and not self.is_gone():  # else what it asked for may have failed for that
+            if task.done() and not self.is_gone():  # otherwise the end of the browser may have caused its error
                 return task.result()
             if task.done() and isinstance(task.exception(), BrowserHungError):
                 return task.result()
@@ -110,10 +116,10 @@ class BrowserProcess:
             await asyncio.gather(task, return_exceptions=True)
 
     def is_gone(self) -> bool:
-        """Tell whether the browser has ended, also where nobody is left who would say so: its driver has ended, too.
+        """Return whether the browser has ended, even if its driver ended as well and cannot report it.
 
-        One whose network or storage process has ended is given up: Chromium starts that anew, but what was under way
-        fails in its pages as if their servers had, and a page that is just being opened may wait for ever.
+        A browser without its network or storage process is given up: Chromium restarts that process, but requests in
+        progress fail as if their servers had, and a page being opened may wait forever.
         """
         if not self.is_dead and self.pid is not None:
             if chromium.find_browser_pid(self._profile) is None:
@@ -125,7 +131,7 @@ class BrowserProcess:
 
     @property
     def needs_replacement(self) -> bool:
-        """Whether another browser is to take its place."""
+        """Whether another browser must replace it."""
         return (
             self.is_gone()
             or self.is_retired
@@ -134,23 +140,25 @@ class BrowserProcess:
         )
 
     async def check_responsive(self) -> bool:
-        """Tell whether browser and driver answer at all; else they are given up, and with them all their pages."""
+        """Return whether browser and driver respond; otherwise give them up with all their pages."""
         if not self.is_gone():
             try:
                 async with asyncio.timeout(_PING_TIMEOUT):
-                    await self._session.send("Storage.getCookies")  # asks the browser, and that its network process
-            except Exception:  # noqa: BLE001 - it hangs, or has just ended
+                    await self._session.send(
+                        "Storage.getCookies"
+                    )  # queries the browser, which queries its network process
+            except Exception:  # noqa: BLE001 - it hangs or has just ended
                 self.give_up()
         return not self.is_dead
 
     def give_up(self) -> None:
-        """Have browser and driver end, and all their pages leave them: at least one of the two does not answer."""
+        """Abandon browser and driver with all their pages: at least one of them does not respond."""
         if not self.is_gone():
             self.is_hung, self._end_reason = True, "as it hung"
             self._on_disconnected()
 
     async def new_context(self, http: HttpSettings, headers: dict[str, str]) -> BrowserContext:
-        """Make a context: nothing of other pages, no downloads, no permissions, no service workers."""
+        """Create an isolated context without downloads, permissions and service workers."""
         settings = self._settings
         context: BrowserContext = await self._browser.new_context(
             user_agent=http.choose_user_agent(),
@@ -165,7 +173,7 @@ class BrowserProcess:
         return context
 
     async def _watch_memory(self) -> None:
-        """End processes that take more memory than a page may; replace a browser that has grown as much itself."""
+        """Kill processes above the memory limit of a page; retire a browser that exceeds it itself."""
         limit = self._settings.limits.max_memory
         while self.pid is not None and not self.is_gone():
             await asyncio.sleep(_WATCH_INTERVAL)
@@ -175,14 +183,13 @@ class BrowserProcess:
                         self.memory_kills += chromium.is_renderer_process(pid)
                         if pid in self._services:
                             self._services[pid] = f"as it took more than {limit >> 20} MB"
-                        chromium.kill_process(
-                            pid
-                        )  # of those that serve all pages the browser starts another, or is replaced
+                        # the browser restarts a killed service process, or is replaced
+                        chromium.kill_process(pid)
                 if chromium.get_private_memory(self.pid) > limit:
                     self.is_retired = True
 
     async def close(self) -> None:
-        """End the browser with all its processes, gently if it can be, and delete its folder."""
+        """Close or kill the browser with all its processes, and delete its profile directory."""
         dead = self.is_gone()
         self._on_disconnected()
         self._watch_task.cancel()
@@ -197,7 +204,7 @@ class BrowserProcess:
                     while self.pid is not None and chromium.kill_process_group(self.pid):
                         await asyncio.sleep(_EXIT_POLL_INTERVAL)
             except TimeoutError:
-                pass  # one that even the kernel cannot end, for a disk that does not answer
+                pass  # a process in uninterruptible disk wait
             finally:
                 self._profile.remove()
 
@@ -206,7 +213,7 @@ _pending_sends: set[asyncio.Future[Any]] = set()
 
 
 def send_in_background(sent: Any) -> None:
-    """Send a message whose answer nobody waits for; the page that it belongs to may be gone by then."""
+    """Send a message without waiting for the result; its page may be closed by then."""
     task = asyncio.ensure_future(sent)
     _pending_sends.add(task)
     task.add_done_callback(_on_sent)

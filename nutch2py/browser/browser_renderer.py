@@ -1,4 +1,4 @@
-"""Which answers are rendered, and what becomes of them: the fetcher's :class:`~nutch2py.fetcher.page_renderer.PageRenderer`."""
+"""Selects and renders responses; implements :class:`~nutch2py.fetcher.page_renderer.PageRenderer`."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from nutch2py.parser.mime.mime_types import detect_content_type
 from nutch2py.url.rule_files import read_rules_file
 
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
-_RENDER_ATTEMPTS = 3  # of a page whose browser was lost; the last in a browser of its own
+_RENDER_ATTEMPTS = 3  # attempts for a page whose browser was lost; the last one in a separate browser
 
 
 class BrowserRenderer:
     """Renders with Chromium.
 
-    Counted: pages ``rendered`` and ``render_failed``, those of both that were ``rendered_shells``, limits by property,
-    ``render_robots_denied`` requests of pages.
+    Counters: pages ``rendered`` and ``render_failed``, ``rendered_shells`` among them, reached limits by property, and
+    denied requests ``render_robots_denied``.
     """
 
     def __init__(self, conf: Configuration, http: HttpSettings, *, render_all: bool = False) -> None:
         if http.proxy is not None and not http.proxy.url.startswith("http:"):
-            raise ConfigurationError("protocol-browser speaks with no SOCKS proxy: set http.proxy.type to HTTP")
+            raise ConfigurationError("protocol-browser supports no SOCKS proxy: set http.proxy.type to HTTP")
         self._conf, self._http, self._render_all = conf, http, render_all
         self._rules = BrowserRules(conf)
         self._settings = BrowserSettings.from_conf(conf)
@@ -44,78 +44,80 @@ class BrowserRenderer:
         self.counters: Counter[str] = Counter()
 
     def is_always_rendered(self, url: str) -> bool:
-        """Tell whether a rule has the page rendered whatever it is."""
+        """Return whether a rule renders the page unconditionally."""
         return self._decide(url).mode == RenderMode.RENDER
 
     async def render(self, url: str, response: FetchResponse, robots_check: RobotsCheck) -> FetchResponse:
-        """Return the answer rendered, where it is a page that rules or signs choose."""
+        """Return the response, rendered if rules or signs select it."""
         if response.failure is not None or response.status != 200 or not url.startswith(("http://", "https://")):
             return response
-        choice = self._decide(url)
-        if choice.mode == RenderMode.PLAIN or response.truncated or not self._is_html(url, response):
+        decision = self._decide(url)
+        if decision.mode == RenderMode.PLAIN or response.truncated or not self._is_html(url, response):
             return response
-        shell = choice.mode == RenderMode.AUTO
-        if shell and not detect_shell_signs(response.content.decode("utf-8", "replace")).is_shell:
+        is_auto = decision.mode == RenderMode.AUTO
+        if is_auto and not detect_shell_signs(response.content.decode("utf-8", "replace")).is_shell:
             return response
-        rendered = await self._render_in_browser(url, response, choice, robots_check)
+        rendered = await self._render_in_browser(url, response, decision, robots_check)
         self.counters["rendered" if rendered.failure is None else "render_failed"] += 1
-        if shell:
+        if is_auto:
             self.counters["rendered_shells"] += 1
         return rendered
 
     def _decide(self, url: str) -> RenderDecision:
-        choice = self._rules.decide(url)
-        return RenderDecision(RenderMode.RENDER, choice.waits) if self._render_all else choice
+        decision = self._rules.decide(url)
+        return RenderDecision(RenderMode.RENDER, decision.waits) if self._render_all else decision
 
-    def _is_html(self, url: str, answer: FetchResponse) -> bool:
-        declared = canonical_headers(answer.iter_headers()).get("Content-Type")
-        return detect_content_type(declared, url, answer.content, self._conf) in HTML_TYPES
+    def _is_html(self, url: str, response: FetchResponse) -> bool:
+        declared = canonical_headers(response.iter_headers()).get("Content-Type")
+        return detect_content_type(declared, url, response.content, self._conf) in HTML_TYPES
 
     async def _render_in_browser(
-        self, url: str, answer: FetchResponse, choice: RenderDecision, permitted: RobotsCheck
+        self, url: str, response: FetchResponse, decision: RenderDecision, robots_check: RobotsCheck
     ) -> FetchResponse:
         from playwright.async_api import Error
 
-        async def may(asked: str) -> bool:
-            """Ask no robots.txt of a host that the proxy asks nothing of."""
-            return self._pool.is_blocked(urlsplit(asked).hostname or "") or await permitted(asked)
+        async def is_allowed(request_url: str) -> bool:
+            """Skip robots.txt for a host that the proxy blocks."""
+            return self._pool.is_blocked(urlsplit(request_url).hostname or "") or await robots_check(request_url)
 
-        limit, alone = self._http.content_limit, False
-        failed = "protocol-browser: the browser was lost"
-        for left in reversed(range(_RENDER_ATTEMPTS)):
-            alone = alone or not left
+        limit, exclusive = self._http.content_limit, False
+        failure = "protocol-browser: the browser was lost"
+        for retries_left in reversed(range(_RENDER_ATTEMPTS)):
+            exclusive = exclusive or not retries_left
             try:
-                async with self._pool.acquire_tab(exclusive=alone) as tab:
-                    showing = TabRenderer(tab, self._settings, url, answer, limit, may)
+                async with self._pool.acquire_tab(exclusive=exclusive) as tab:
+                    renderer = TabRenderer(tab, self._settings, url, response, limit, is_allowed)
                     try:
-                        taken = await tab.browser.run_unless_gone(showing.render(choice.waits))
+                        snapshot = await tab.browser.run_unless_gone(renderer.render(decision.waits))
                     finally:
-                        await showing.close()
-                        self.counters["render_robots_denied"] += showing.robots_denied
+                        await renderer.close()
+                        self.counters["render_robots_denied"] += renderer.robots_denied
             except PageRenderError as error:
                 if tab.browser.is_gone():
-                    continue  # the crash was that of the browser
+                    continue  # the browser crashed, not only the page
                 self.counters[f"render_failed_{error.limit_property or 'crash'}"] += 1
-                text = f"{error.limit_property or 'protocol-browser'}: {error.message}"
-                return replace(answer, failure=FetchFailure(FailureKind.BROWSER, text), content=b"")
+                message = f"{error.limit_property or 'protocol-browser'}: {error.message}"
+                return replace(response, failure=FetchFailure(FailureKind.BROWSER, message), content=b"")
             except BrowserHungError as error:
-                failed = f"browser.time.limit: {error}"
-                if alone:
+                failure = f"browser.time.limit: {error}"
+                if exclusive:
                     self.counters["render_failed_browser.time.limit"] += 1
                     break
-                alone = True  # the cause may be this page or another
+                exclusive = True  # the cause may be this page or another one
                 continue
-            except (BrowserLostError, Error, TimeoutError) as error:  # it or its driver is gone: another one tries
+            except (BrowserLostError, Error, TimeoutError) as error:  # browser or driver is gone: retry
                 reason = str(error).partition("\n")[0][:200]
-                failed = f"protocol-browser: the browser was lost {reason}".rstrip()
+                failure = f"protocol-browser: the browser was lost {reason}".rstrip()
                 continue
-            for met in taken.rendered.limits_hit:
-                self.counters[f"rendered_until_{met}"] += 1
-            content = taken.content if taken.rendered.document_size <= limit or limit < 0 else taken.content[:limit]
-            cut = "length" if 0 <= limit < taken.rendered.document_size else ""
-            return replace(answer, content=content, truncated=cut, rendered=taken.rendered)
-        return replace(answer, failure=FetchFailure(FailureKind.BROWSER, failed), content=b"")
+            for limit_property in snapshot.rendered.limits_hit:
+                self.counters[f"rendered_until_{limit_property}"] += 1
+            content = (
+                snapshot.content if snapshot.rendered.document_size <= limit or limit < 0 else snapshot.content[:limit]
+            )
+            truncated = "length" if 0 <= limit < snapshot.rendered.document_size else ""
+            return replace(response, content=content, truncated=truncated, rendered=snapshot.rendered)
+        return replace(response, failure=FetchFailure(FailureKind.BROWSER, failure), content=b"")
 
     async def close(self) -> None:
-        """End the browser."""
+        """Close the browser."""
         await self._pool.close()

@@ -1,9 +1,8 @@
-"""``browser-rules.txt``: which pages are rendered, and what is waited for. The first rule that matches decides.
+"""Parses ``browser-rules.txt``: which pages are rendered, and the waits. The first matching rule decides.
 
 A line is ``host NAME WAY [WAIT …]``, ``domain NAME WAY [WAIT …]``, ``url PATTERN WAY [WAIT …]`` or
-``all WAY [WAIT …]``.
-``WAY`` is ``plain`` (never), ``render`` (always) or ``auto`` (where the fetched page is an empty shell). ``WAIT`` is
-``load``, ``idle``, ``selector=CSS``, ``scroll=N`` or ``delay=SECONDS``; they are done in the order of the line, and
+``all WAY [WAIT …]``. ``WAY`` is ``plain`` (never), ``render`` (always) or ``auto`` (if the fetched page is an app
+shell). ``WAIT`` is ``load``, ``idle``, ``selector=CSS``, ``scroll=N`` or ``delay=SECONDS``, in the order of the line;
 ``%20`` in a selector is a blank.
 """
 
@@ -27,7 +26,7 @@ _MAX_DELAY_SECONDS = 3600.0
 
 
 class RenderMode(StrEnum):
-    """What is done with a page."""
+    """Rendering mode of a page."""
 
     PLAIN = "plain"
     RENDER = "render"
@@ -35,7 +34,7 @@ class RenderMode(StrEnum):
 
 
 class WaitCondition(NamedTuple):
-    """One thing to wait for: ``load``, ``idle``, ``selector``, ``scroll`` or ``delay``, and its value."""
+    """A wait: ``load``, ``idle``, ``selector``, ``scroll`` or ``delay``, and its value."""
 
     kind: str
     selector: str = ""
@@ -43,7 +42,7 @@ class WaitCondition(NamedTuple):
 
 
 class RenderDecision(NamedTuple):
-    """What a rule says of a page."""
+    """Mode and waits of a page."""
 
     mode: RenderMode
     waits: tuple[WaitCondition, ...]
@@ -67,25 +66,25 @@ class _RenderRule(NamedTuple):
 
 
 class BrowserRules:
-    """Chooses what is done with a page; ``browser.pages`` where no rule matches."""
+    """Selects mode and waits of a page; ``browser.pages`` applies if no rule matches."""
 
     def __init__(self, conf: Configuration) -> None:
-        every = any(map(plugin_selector(conf), SELENIUM_PLUGINS))
+        renders_all = any(map(plugin_selector(conf), SELENIUM_PLUGINS))
         text = conf.get_trimmed("browser.pages", "auto").lower()
         if text not in set(RenderMode):
             raise ConfigurationError(f"browser.pages is {text!r}: choose one of {', '.join(RenderMode)}")
         self._default = RenderDecision(
-            RenderMode.RENDER if every and text == RenderMode.AUTO else RenderMode(text), DEFAULT_WAITS
+            RenderMode.RENDER if renders_all and text == RenderMode.AUTO else RenderMode(text), DEFAULT_WAITS
         )
-        given, name = conf.get("browser.rules"), "browser.rules.file"
+        inline_rules, name = conf.get("browser.rules"), "browser.rules.file"
         file = conf.get_trimmed(name, "browser-rules.txt")
-        rules = RuleFile("property browser.rules", given) if given else read_rules_file(conf, name, file)
+        rules = RuleFile("property browser.rules", inline_rules) if inline_rules else read_rules_file(conf, name, file)
         self._rules = list(_parse_rules(rules))
         patterns = [(f"rule {number}", r.pattern) for number, r in enumerate(self._rules, 1) if r.pattern is not None]
         check_regex_complexity(conf, rules.name, patterns)
 
     def decide(self, url: str) -> RenderDecision:
-        """Return what is done with a URL."""
+        """Return mode and waits of a URL."""
         if not self._rules:
             return self._default
         try:
@@ -110,18 +109,18 @@ def _parse_rules(rules: RuleFile) -> Iterator[_RenderRule]:
 
 
 def _parse_wait(word: str) -> WaitCondition:
-    """Read one wait word; ValueError says what is wrong with it."""
-    what, equals, value = word.partition("=")
-    if what in ("load", "idle") and not equals:
-        return WaitCondition(what)
-    if what == "selector" and value:
-        return WaitCondition(what, selector=unquote(value))
-    if what in ("scroll", "delay"):
-        most = _MAX_SCROLLS if what == "scroll" else _MAX_DELAY_SECONDS
+    """Parse a wait; raise ValueError with the problem."""
+    kind, equals, value = word.partition("=")
+    if kind in ("load", "idle") and not equals:
+        return WaitCondition(kind)
+    if kind == "selector" and value:
+        return WaitCondition(kind, selector=unquote(value))
+    if kind in ("scroll", "delay"):
+        max_value = _MAX_SCROLLS if kind == "scroll" else _MAX_DELAY_SECONDS
         try:
-            amount = float(int(value)) if what == "scroll" else float(value)
+            amount = float(int(value)) if kind == "scroll" else float(value)
         except ValueError:
             amount = -1.0
-        if 0 <= amount <= most:
-            return WaitCondition(what, value=amount)
+        if 0 <= amount <= max_value:
+            return WaitCondition(kind, value=amount)
     raise ValueError(f"{word!r} is not load, idle, selector=CSS, scroll=N or delay=SECONDS")

@@ -1,4 +1,4 @@
-"""What the properties ``browser.*`` say, and those of Nutch's selenium plug-ins that mean the same."""
+"""Settings of the browser from ``browser.*`` and the equivalent properties of Nutch's selenium plug-ins."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ from nutch2py.plugins.loading import plugin_selector
 
 BROWSER_PLUGIN = "protocol-browser"
 SELENIUM_PLUGINS = ("protocol-selenium", "protocol-interactiveselenium", "protocol-htmlunit")
-"""Plug-ins of Nutch that render every page: so does this one when ``plugin.includes`` has any of them."""
+"""Plug-ins of Nutch that render every page, as this one does if ``plugin.includes`` has any of them."""
 SCREENSHOT_MODES = ("none", "view", "page")
 
 
 def is_browser_enabled(conf: Configuration) -> bool:
-    """Tell whether ``plugin.includes`` asks for a browser."""
+    """Return whether ``plugin.includes`` enables a browser plug-in."""
     return any(map(plugin_selector(conf), (BROWSER_PLUGIN, *SELENIUM_PLUGINS)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageLimits:
-    """What one page may take: ``time_limit``, ``max_requests``, ``max_bytes`` and ``max_memory`` bytes, loads of a document.
+    """Limits of one page.
 
-    ``max_memory`` is that of a process of the browser. ``idle_timeout``: seconds to wait for quiet at most; ``start_timeout``: seconds that
-    the browser has to start.
+    Attributes:
+        time_limit: Seconds for the whole page.
+        max_requests: Number of requests.
+        max_bytes: Received bytes.
+        max_memory: Bytes of memory of one browser process.
+        max_loads: Loads of the document.
+        idle_timeout: Seconds to wait until the page is idle.
+        start_timeout: Seconds for the start of the browser.
     """
 
     time_limit: float
@@ -51,12 +57,18 @@ class PageLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class BrowserSettings:
-    """How pages are rendered.
+    """Settings of rendering.
 
-    ``executable``: the browser, "" to look for it. ``context_max_pages``: those that a context renders before it is renewed,
-    ``context_max_bytes``: the bytes; ``browser_max_pages``: pages of a browser. ``obey_robots``: robots.txt holds for what pages ask for.
-    ``load_images``, ``load_fonts``, ``load_media``, ``load_stylesheets``: whether they are loaded. ``max_tabs``: pages at a time. ``load_delay``: seconds
-    to wait after each load, beside what rules say.
+    Attributes:
+        executable: Path of the browser, "" to search for it.
+        sandbox: Whether Chromium's sandbox is used.
+        user: User that runs the browser if started by root.
+        max_tabs: Concurrent pages.
+        context_max_pages: Pages after which a context is renewed.
+        context_max_bytes: Bytes after which a context is renewed.
+        browser_max_pages: Pages after which a browser is replaced.
+        obey_robots: Whether robots.txt applies to the requests of pages.
+        load_delay: Seconds to wait after each load, in addition to the waits of rules.
     """
 
     executable: str
@@ -80,7 +92,7 @@ class BrowserSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> BrowserSettings:
-        """Read the properties; ConfigurationError when one is malformed."""
+        """Read the properties; raise ConfigurationError if one is malformed."""
         screenshot = conf.get_trimmed("browser.screenshot", "none").lower()
         if screenshot not in SCREENSHOT_MODES:
             raise ConfigurationError(

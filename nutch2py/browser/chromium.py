@@ -1,7 +1,7 @@
-"""The program: finding Chromium, the folder and the user that it runs with, its options, and its processes' memory.
+"""The Chromium program: executable, profile directory, user, options, and process inspection.
 
-It runs with a profile folder of its own, which goes with it. Root cannot have Chromium's sandbox: it then runs as
-another user (``browser.user``), sandbox and all. The kernel kills it when the process that started it is gone.
+Each browser has its own profile directory, which is deleted with it. Chromium's sandbox does not work for root, so
+root starts it as another user (``browser.user``). The kernel kills it when its parent process ends.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from nutch2py.support.temp_dirs import TempDir
 EXECUTABLE_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome", "microsoft-edge")
 _SERVICE_NAMES = ("network", "storage")
 _MAX_TMPDIR_BYTES = 60
-"""Bytes of its folder's path that Chromium can have: a socket stands 45 below, whose path has 107 at most."""
+"""Maximum path length of its directory: Chromium creates a socket 45 bytes below, limited to 107 bytes."""
 _DISABLED_FEATURES = (
-    # those that Playwright switches off, of which Chromium would forget the first list
+    # the features that Playwright disables, since Chromium honours only the last list
     "AvoidUnnecessaryBeforeUnloadCheckSync,DestroyProfileOnBrowserClose,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,"
     "LensOverlay,MediaRouter,PaintHolding,ThirdPartyStoragePartitioning,AvoidCorsURLLoaderRestartOnRedirect,"
     "OptimizationHints,NetworkTimeServiceQuerying,AimEnabled,PreconnectToSearch,"
-    # every address is behind the proxy, on the loopback: who may be asked is the gate's matter
+    # all addresses are reached through the proxy on the loopback; the address filter decides
     "LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,"
-    # a page is shown once, so that a process in reserve is one that is started for nothing
+    # pages are rendered once, so a spare process is wasted
     "SpareRendererForSitePerProcess,"
-    # nothing beside the proxy, nothing unasked
+    # no connections outside the proxy, no background requests
     "WebTransport,Prerender2,AutofillServerCommunication,Translate,InterestFeedContentSuggestions"
 )
 
 
 def find_executable(executable: str) -> str:
-    """Return the path of the browser; ConfigurationError when there is none."""
+    """Return the path of the browser; raise ConfigurationError if it is not found."""
     if executable:
         path = shutil.which(executable)
         if path is None:
-            raise ConfigurationError(f"browser.executable: {executable} is no program: correct it")
+            raise ConfigurationError(f"browser.executable: {executable} is not an executable program: correct it")
         return path
     path = next(filter(None, map(shutil.which, EXECUTABLE_NAMES)), None)
     if path is None:
         raise ConfigurationError(
             "protocol-browser needs Chromium (Debian, Ubuntu: apt-get install chromium): "
-            "install it, or name it with browser.executable"
+            "install it, or set browser.executable"
         )
     return path
 
 
 class BrowserProfile:
-    """The folder of one browser: its profile, its temporary files, and the script that starts it."""
+    """Directory of one browser: profile, temporary files and start script."""
 
     def __init__(self, settings: BrowserSettings) -> None:
         program = str(Path(find_executable(settings.executable)).absolute())
@@ -73,7 +73,7 @@ class BrowserProfile:
                 as_user += ["--"]
             elif os.name == "posix" and os.geteuid() == 0 and settings.sandbox:
                 raise ConfigurationError(
-                    "Chromium has no sandbox for root, and setpriv, which starts it as another user, is not there: "
+                    "Chromium has no sandbox for root, and setpriv, which starts it as another user, is missing: "
                     "start nutch2py as another user, install util-linux, or set browser.sandbox to false"
                 )
             self.start_script = self.path / "start"
@@ -89,21 +89,21 @@ class BrowserProfile:
             raise
 
     def build_environment(self) -> dict[str, str | float | bool]:
-        """Return the environment of the browser: nothing of ours but the path."""
-        folder = str(self.path)
+        """Return the environment of the browser; only PATH is inherited."""
+        directory = str(self.path)
         return {
             "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": folder,
-            "TMPDIR": folder if len(os.fsencode(folder)) <= _MAX_TMPDIR_BYTES else ".",
-            "XDG_CONFIG_HOME": folder,
-            "XDG_CACHE_HOME": folder,
+            "HOME": directory,
+            "TMPDIR": directory if len(os.fsencode(directory)) <= _MAX_TMPDIR_BYTES else ".",
+            "XDG_CONFIG_HOME": directory,
+            "XDG_CACHE_HOME": directory,
             "DBUS_SESSION_BUS_ADDRESS": "disabled:",
             "LANG": "C.UTF-8",
             "TZ": "UTC",
         }
 
     def remove(self) -> None:
-        """Delete the folder."""
+        """Delete the directory."""
         self._temp_dir.remove()
 
 
@@ -111,20 +111,20 @@ def _get_user(name: str) -> pwd.struct_passwd:
     try:
         return pwd.getpwnam(name)
     except KeyError:
-        raise ConfigurationError(f"browser.user: there is no user {name}: correct it") from None
+        raise ConfigurationError(f"browser.user: user {name} does not exist: correct it") from None
 
 
 def build_options(settings: BrowserSettings, proxy_port: int) -> list[str]:
-    """Return Chromium's options; ``proxy_port``: that of the proxy, which everything goes through."""
+    """Return Chromium's options; ``proxy_port``: port of the filtering proxy."""
     blink = "primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
     if not settings.load_images:
         blink += ",imagesEnabled=false"
-    chosen = [
+    options = [
         f"--proxy-server=http://127.0.0.1:{proxy_port}",
-        "--proxy-bypass-list=<-loopback>",  # nothing is bypassed, not even the loopback
+        "--proxy-bypass-list=<-loopback>",  # no bypass, not even for the loopback
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
         "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its name before
+        "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # the option's former name
         "--disable-quic",
         f"--disable-features={_DISABLED_FEATURES}",
         f"--blink-settings={blink}",
@@ -139,14 +139,14 @@ def build_options(settings: BrowserSettings, proxy_port: int) -> list[str]:
         "--disable-client-side-phishing-detection",
     ]
     if not settings.load_fonts:
-        chosen.append("--disable-remote-fonts")
-    return chosen
+        options.append("--disable-remote-fonts")
+    return options
 
 
 def iter_descendants(pid: int) -> Iterator[int]:
-    """Yield the processes below a process, which any of its threads may have started, and the first thread of others.
+    """Yield the descendants of a process: children of all its threads, and below them children of main threads.
 
-    That is how Chromium goes: the browser starts zygotes, which have one thread and start the processes of pages.
+    This matches Chromium: the browser starts zygotes, which have one thread and start the page processes.
     """
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -163,29 +163,31 @@ def _iter_child_tree(pid: int) -> Iterator[int]:
 
 
 def get_parent_pid(pid: int | None) -> int | None:
-    """Return the process that started one; None when that is gone, or the system does not say."""
+    """Return the parent of a process, or None if the process is gone or the system does not provide it."""
     with suppress(OSError, ValueError, IndexError):
         return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[1])
     return None
 
 
 def is_renderer_process(pid: int) -> bool:
-    """Tell whether a process of the browser shows pages."""
+    """Return whether a process of the browser renders pages."""
     with suppress(OSError):
         return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False
 
 
 def get_service_name(pid: int) -> str:
-    """Return which service of all its pages a process of the browser is, "network" or "storage"; "" for neither."""
+    """Return "network" or "storage" if a process is that service of the browser, else ""."""
     with suppress(OSError):
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()
-        return next((name for name in _SERVICE_NAMES if b"--utility-sub-type=%s.mojom." % name.encode() in words), "")
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return next(
+            (name for name in _SERVICE_NAMES if b"--utility-sub-type=%s.mojom." % name.encode() in arguments), ""
+        )
     return ""
 
 
 def has_exited(pid: int) -> bool:
-    """Tell whether a process has ended; a zombie has."""
+    """Return whether a process has ended; a zombie counts as ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] == "Z"
     except (OSError, IndexError):
@@ -193,7 +195,7 @@ def has_exited(pid: int) -> bool:
 
 
 def get_private_memory(pid: int) -> int:
-    """Return the bytes that a process has for itself; 0 when it is gone, and where the system does not say."""
+    """Return the private memory of a process in bytes, 0 if it is gone or the system does not provide it."""
     try:
         resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     except (OSError, ValueError):
@@ -202,19 +204,19 @@ def get_private_memory(pid: int) -> int:
 
 
 def find_browser_pid(profile: BrowserProfile) -> int | None:
-    """Return the id of the browser that runs in a folder; None when it is gone, or the system does not say."""
+    """Return the process id of the browser of a profile, or None if it is gone or unknown."""
     try:
         pid = int((profile.path / "pid").read_text())
-        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes()
     except (OSError, ValueError):
         return None
-    return pid if os.fsencode(profile.path) in words else None
+    return pid if os.fsencode(profile.path) in arguments else None
 
 
 def kill_process_group(leader: int) -> bool:
-    """End a browser, which leads a group of processes, and those of the group; tell whether any is still there.
+    """Kill a browser and its process group; return whether any process remains. Zombies do not count.
 
-    Those below it are no longer to be found as such when it has died itself. A zombie is not there.
+    The descendants cannot be found by parent any more once the browser itself has died.
     """
     try:
         os.killpg(leader, SIGKILL)
@@ -231,6 +233,6 @@ def _is_in_group(leader: int, stat: Path) -> bool:
 
 
 def kill_process(pid: int) -> None:
-    """End a process at once."""
+    """Kill a process."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, SIGKILL)

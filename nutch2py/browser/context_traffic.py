@@ -1,27 +1,30 @@
-"""What one context of the browser asks for: counted, and stopped at the limits of a page."""
+"""Traffic of one browser context: counters and limits of the current page."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
 
 class AbortableConnection(Protocol):
-    """A connection, as far as a lane ends it."""
+    """A connection that can be aborted."""
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close it immediately."""
 
 
 class ContextTraffic:
-    """The traffic of one context, which shows one page at a time. ``username`` and ``password``: its login at the proxy.
+    """Traffic of one context, which renders one page at a time.
 
-    ``limit_hit``: the limit that the page has reached, "" for none; nothing goes through then. ``page_finished``: when the page has.
-    ``blocked_requests``: requests that were not let through, by reason.
+    Attributes:
+        username: Login name at the proxy.
+        password: Password at the proxy.
+        limit_hit: Limit that the page has reached, "" for none; all further traffic is blocked then.
+        page_finished: Set when the page is finished.
+        blocked_requests: Blocked requests by reason.
     """
 
     def __init__(self, max_requests: int, max_bytes: int) -> None:
@@ -33,19 +36,19 @@ class ContextTraffic:
         self.start_page()
 
     def start_page(self) -> None:
-        """Begin a page."""
+        """Start a page."""
         self.request_count = self.received_bytes = 0
         self.limit_hit = ""
         self.blocked_requests: Counter[str] = Counter()
         self.page_finished = asyncio.Event()
 
     def finish_page(self) -> None:
-        """End a page: what still asks for something on its behalf is cut off."""
+        """Finish a page and abort its remaining connections."""
         self.page_finished.set()
         self._abort_connections()
 
     def count_request(self) -> bool:
-        """Count a request; tell whether it may go on."""
+        """Count a request; return whether it is allowed."""
         if self.limit_hit or self.page_finished.is_set():
             return False
         self.request_count += 1
@@ -55,7 +58,7 @@ class ContextTraffic:
         return True
 
     def count_received(self, size: int) -> bool:
-        """Count bytes that came; tell whether more are wanted."""
+        """Count received bytes; return whether more are accepted."""
         self.total_bytes += size
         self.received_bytes += size
         if self.received_bytes > self._max_bytes:
@@ -63,7 +66,7 @@ class ContextTraffic:
         return not self.limit_hit and not self.page_finished.is_set()
 
     def stop(self, limit: str) -> None:
-        """Let nothing through any more for this page."""
+        """Block all further traffic of this page."""
         if not self.limit_hit:
             self.limit_hit = limit
             self._abort_connections()
@@ -73,4 +76,3 @@ class ContextTraffic:
         for connection in list(self.connections):
             connection.abort()
         self.connections.clear()
-        self.last_cut_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""The scripts of ours that run in a page, in a world of their own, which those of the page cannot change."""
+"""Scripts that run in an isolated world of a page, which the page's scripts cannot modify."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ ISOLATED_WORLD = "nutch2py"
 
 INIT_SCRIPT = """(() => {
   for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection"]) delete globalThis[name];
-  const said = "assert count debug dir dirxml error group groupCollapsed info log table timeLog trace warn";
-  for (const name of said.split(" ")) console[name] = () => {};
+  const methods = "assert count debug dir dirxml error group groupCollapsed info log table timeLog trace warn";
+  for (const name of methods.split(" ")) console[name] = () => {};
   window.close = () => {};
   const hush = (event) => event.preventDefault();
   for (const name of ["error", "unhandledrejection"]) addEventListener(name, hush);
 })()"""
-"""Runs in each frame before its own scripts. WebRTC would ask beside the proxy, were it not for an option as well; what
-a page says on the console, and its errors, would all be sent to the driver, and keep it from other pages. A page that
-has no history, as there is none in our tabs, could close itself."""
+"""Runs in each frame before its own scripts.
+
+It removes WebRTC, which could bypass the proxy, in addition to a Chromium option. Console messages and errors would
+all be sent to the driver and delay other pages. A page without history, as in these tabs, could close itself.
+"""
 
 _SNAPSHOT_SCRIPT = """(() => {
   const root = document.documentElement;
@@ -35,7 +37,7 @@ _SNAPSHOT_SCRIPT = """(() => {
   };
   try {
     html = (shadows ? copied(root) : root).outerHTML;
-  } catch (error) {  // nested too deep to be walked through
+  } catch (error) {  // nested too deeply to traverse
     html = root.outerHTML;
   }
   const type = document.doctype ? "<!DOCTYPE " + document.doctype.name + ">" : "";
@@ -43,15 +45,15 @@ _SNAPSHOT_SCRIPT = """(() => {
 })()"""
 
 _QUIET_SCRIPT = """new Promise((done) => {
-  const begun = performance.now();
-  let last = begun, frames = 0;
+  const start = performance.now();
+  let last = start, frames = 0;
   const frame = () => { if (++frames < 2) requestAnimationFrame(frame); };
   requestAnimationFrame(frame);
   const observer = new MutationObserver(() => { last = performance.now(); });
   observer.observe(document, {subtree: true, childList: true, characterData: true});
   const timer = setInterval(() => {
     const now = performance.now();
-    if ((now - last < QUIET || frames < 2) && now - begun < 4 * QUIET) return;
+    if ((now - last < QUIET || frames < 2) && now - start < 4 * QUIET) return;
     clearInterval(timer);
     observer.disconnect();
     done(true);
@@ -59,8 +61,8 @@ _QUIET_SCRIPT = """new Promise((done) => {
 })"""
 
 _SCROLL_SCRIPT = """(async () => {
-  const root = document.documentElement, height = root.scrollHeight, begun = performance.now();
-  let last = begun, changed = false, frames = 0;
+  const root = document.documentElement, height = root.scrollHeight, start = performance.now();
+  let last = start, changed = false, frames = 0;
   const frame = () => { if (++frames < 3) requestAnimationFrame(frame); };
   const observer = new MutationObserver(() => { changed = true; last = performance.now(); });
   observer.observe(document, {subtree: true, childList: true, characterData: true});
@@ -69,8 +71,8 @@ _SCROLL_SCRIPT = """(async () => {
   await new Promise((done) => {
     const timer = setInterval(() => {
       const now = performance.now();
-      const quiet = changed ? now - last > 250 : now - begun > WAIT && frames > 2;
-      if (quiet || now - begun > 4 * WAIT) { clearInterval(timer); done(); }
+      const quiet = changed ? now - last > 250 : now - start > WAIT && frames > 2;
+      if (quiet || now - start > 4 * WAIT) { clearInterval(timer); done(); }
     }, 50);
   });
   observer.disconnect();
@@ -79,32 +81,32 @@ _SCROLL_SCRIPT = """(async () => {
 
 
 def snapshot_script(limit: int) -> str:
-    """Return the script that gives ``url``, ``html`` (``limit`` characters at most) and its whole ``size``.
+    """Return the script that yields ``url``, ``html`` (at most ``limit`` characters) and its full ``size``.
 
-    What a reader whose scripts run does not see (``noscript``) is left out; open shadow trees stand where they show.
+    ``noscript`` elements are removed; open shadow trees are inlined where they are displayed.
     """
     return _SNAPSHOT_SCRIPT.replace("LIMIT", str(limit))
 
 
 def wait_quiet_script(seconds: float) -> str:
-    """Return the script that waits until the document has not changed for so long, at most for four times that.
+    """Return the script that waits until the document is unchanged for ``seconds``, at most four times that.
 
-    It waits in the page's own thread: one that is busy is not at rest. Nor is one that has not been shown: observers of
-    what is in sight are told by frames.
+    It runs in the page's own thread, so a busy page is not idle. It also waits for two frames, since visibility
+    observers run with frames.
     """
     return _QUIET_SCRIPT.replace("QUIET", str(int(seconds * 1000)))
 
 
 def scroll_script(wait: float) -> str:
-    """Return the script that scrolls to the end and tells whether something came of it within ``wait`` seconds."""
+    """Return the script that scrolls to the end and returns whether the page changed within ``wait`` seconds."""
     return _SCROLL_SCRIPT.replace("WAIT", str(int(wait * 1000)))
 
 
 def wait_selector_script(selector: str) -> str:
-    """Return the script that waits until an element is there; a selector that is none is never found."""
+    """Return the script that waits for an element; an invalid selector never matches."""
     wanted = json.dumps(selector)
     return f"""new Promise((done) => {{
-  const look = () => {{ try {{ return !!document.querySelector({wanted}); }} catch (error) {{ return false; }} }};
-  if (look()) return done(true);
-  const timer = setInterval(() => {{ if (look()) {{ clearInterval(timer); done(true); }} }}, 100);
+  const matches = () => {{ try {{ return !!document.querySelector({wanted}); }} catch (error) {{ return false; }} }};
+  if (matches()) return done(true);
+  const timer = setInterval(() => {{ if (matches()) {{ clearInterval(timer); done(true); }} }}, 100);
 }})"""

@@ -1,4 +1,4 @@
-"""What a browser adds to a page: the report of ``parsechecker -render``."""
+"""Comparison of a page before and after rendering: the report of ``parsechecker -render``."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from nutch2py.records.webpage import WebPage
 
 
 def format_render_diff(conf: Configuration, url: str, plain: WebPage, rendered: WebPage) -> str:
-    """Return the report: rule and signs, both ways side by side, the links that one of them has alone."""
-    choice = BrowserRules(conf).decide(url)
-    waits = " ".join(wait.kind for wait in choice.waits)
+    """Return the report: rule and signs, both versions side by side, and the links of only one version."""
+    decision = BrowserRules(conf).decide(url)
+    waits = " ".join(wait.kind for wait in decision.waits)
     signs = detect_shell_signs((plain.content or b"").decode("utf-8", "replace"))
-    told = ", ".join(f"{name} {_format_value(value)}" for name, value in signs._asdict().items())
-    parsing = ParseWorkerClient(conf)
+    sign_text = ", ".join(f"{name} {_format_value(value)}" for name, value in signs._asdict().items())
+    worker = ParseWorkerClient(conf)
     try:
-        parses = [parsing.parse(url, page) for page in (plain, rendered)]
+        parses = [worker.parse(url, page) for page in (plain, rendered)]
     finally:
-        parsing.close()
+        worker.close()
     limits = " ".join(rendered.protocol_status.args) if rendered.protocol_status is not None else ""
     rows = [
         ("", "plain", "rendered"),
@@ -32,8 +32,8 @@ def format_render_diff(conf: Configuration, url: str, plain: WebPage, rendered: 
         ("base", *(page.base_url or url for page in (plain, rendered))),
     ]
     lines = [
-        f"rule: {choice.mode} {waits}",
-        f"signs: {told}: {'an empty shell' if signs.is_shell else 'no shell'}",
+        f"rule: {decision.mode} {waits}",
+        f"signs: {sign_text}: {'an empty shell' if signs.is_shell else 'no shell'}",
         f"browser: {limits or 'nothing to render'}",
         *(f"{name:12}{left[:40]:42}{right}".rstrip() for name, left, right in rows),
     ]

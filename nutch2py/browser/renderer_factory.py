@@ -1,4 +1,4 @@
-"""Whether a fetch has a browser; what drives one is loaded only then."""
+"""Creates the renderer of a fetch; the browser code is loaded only if it is enabled."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from nutch2py.fetcher.page_renderer import RendererFactory
 
 
 def open_renderer(conf: Configuration, *, render_all: bool = False) -> RendererFactory | None:
-    """Return what opens a browser where ``plugin.includes`` asks for one, else None.
+    """Return a renderer factory if ``plugin.includes`` enables a browser, else None.
 
-    ``render_all``: one that renders every page, whatever rules and properties say.
+    ``render_all``: render every page, regardless of rules and properties.
     """
     if not (render_all or is_browser_enabled(conf)):
         return None

@@ -1,7 +1,4 @@
-"""One page in a tab: loaded from the answer that the fetcher has, waited for by rules, taken down as it is then.
-
-The document of a page: as the browser is given it, and as it was taken down.
-"""
+"""Renders one page in a tab: loads the fetched response, waits by rules, and takes a snapshot of the document."""
 
 from __future__ import annotations
 
@@ -34,12 +31,14 @@ if TYPE_CHECKING:
 
 _DROPPED_HEADERS = frozenset(
     {"content-encoding", "content-length", "transfer-encoding", "connection", "keep-alive", "content-disposition"}
-)  # of the body as it was sent, and what would make a download of it
-_TRANSPORT_SECURITY_HEADERS = frozenset({"strict-transport-security", "alt-svc"})  # nothing that lasts beyond the page
+)  # headers of the encoded body, and those that trigger a download
+_TRANSPORT_SECURITY_HEADERS = frozenset(
+    {"strict-transport-security", "alt-svc"}
+)  # headers with effects beyond the page
 
 
 class PageRenderError(Exception):
-    """A page of which nothing can be taken down. ``limit_property``: the property of the limit that it met, "" for a crash."""
+    """A page without a snapshot; ``limit_property``: property of the limit reached, "" for a crash."""
 
     def __init__(self, limit_property: str, message: str) -> None:
         super().__init__(message)
@@ -47,14 +46,14 @@ class PageRenderError(Exception):
 
 
 class PageSnapshot(NamedTuple):
-    """A document as it was taken down: UTF-8 with a byte order mark, and what else there is to say of it."""
+    """A rendered document: UTF-8 with a byte order mark, and its metadata."""
 
     content: bytes
     rendered: RenderedPage
 
 
 def build_fulfill_params(response: FetchResponse) -> dict[str, Any]:
-    """Return what answers the browser's first request: what the fetcher got, so that the server is asked once."""
+    """Return the reply to the browser's first request: the fetched response, so that no second request is sent."""
     headers = [
         {"name": name, "value": value}
         for name, value in response.iter_headers()
@@ -64,20 +63,23 @@ def build_fulfill_params(response: FetchResponse) -> dict[str, Any]:
     return {"responseCode": 200, "responseHeaders": headers, "body": body}
 
 
-_GRACE_SECONDS = 10.0  # seconds to take down what there is at the end of a page's time, or a third of that
-_QUIET_SECONDS = 0.5  # seconds in which nothing happens in a page at rest
-_SNAPSHOT_ATTEMPTS, _SNAPSHOT_RETRY_SECONDS = (
-    8,
-    0.25,
-)  # of taking a document down that is being loaded, and seconds between them
-_SCROLL_WAIT_SECONDS = 1.5  # seconds for something to come of scrolling
+_GRACE_SECONDS = 10.0  # seconds for the snapshot at the end of a page's time, or a third of that time
+_QUIET_SECONDS = 0.5  # seconds without changes in an idle page
+_SNAPSHOT_ATTEMPTS, _SNAPSHOT_RETRY_SECONDS = 8, 0.25  # for a document that is being loaded
+_SCROLL_WAIT_SECONDS = 1.5  # seconds for an effect of scrolling
 _LIMIT_PROPERTIES = {"requests": "browser.requests.limit", "bytes": "browser.bytes.limit"}
 
 
 class TabRenderer:
-    """A page that is shown. ``url``: where it is; ``limit``: bytes of the document to keep, -1 for all.
+    """Rendering of one page.
 
-    ``permitted``: what robots.txt says of its requests, of which it has ``robots_denied`` so many.
+    Args:
+        tab: Tab to render in.
+        settings: Settings of rendering.
+        url: URL of the page.
+        response: Fetched response.
+        max_bytes: Bytes of the document to keep, -1 for all.
+        robots_check: Decides on the requests of the page; ``robots_denied`` counts the denied ones.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class TabRenderer:
         self._robots_check, self.robots_denied = robots_check, 0
         self._tab, self._settings, self._url, self._response, self._max_bytes = tab, settings, url, response, max_bytes
         self._traffic: ContextTraffic = tab.traffic
-        self._finished = asyncio.get_running_loop().create_future()  # nothing more is to be waited for
+        self._finished = asyncio.get_running_loop().create_future()  # set when all waits end
         self._blocked_types = [
             *([] if settings.load_media else ["Media"]),
             *([] if settings.load_stylesheets else ["Stylesheet"]),
@@ -120,10 +122,12 @@ class TabRenderer:
         self._session: CDPSession
 
     async def render(self, waits: tuple[WaitCondition, ...]) -> PageSnapshot:
-        """Show the page and take it down; PageError where that cannot be.
+        """Render the page and return its snapshot.
 
-        BrowserHungError when its time brings no document: the browser or its driver hangs, or is so busy with what a
-        page does that none of its pages gets an answer, and this one may not be the one.
+        Raises:
+            PageRenderError: No snapshot is possible.
+            BrowserHungError: No document within the time limit: browser or driver hangs, or is so busy with a page,
+                maybe another one, that no page gets a response.
         """
         limits = self._settings.limits
         try:
@@ -147,14 +151,14 @@ class TabRenderer:
                     return await self._take_snapshot()
             await self._raise_if_failed()
         elif not self._limits_hit:
-            raise PageRenderError("", "the browser does not show it")
+            raise PageRenderError("", "the browser does not render it")
         self._tab.browser.give_up()
         raise BrowserHungError(f"no document within {limits.time_limit:g} s")
 
     async def close(self) -> None:
-        """Close the page; a tab is not used again when that takes long, or when the page was cut off.
+        """Close the page; the tab is not reused if closing is slow, or if the page was cut off by a limit.
 
-        Chromium goes on for a while with requests that such a page has queued: they would count as the next page's.
+        Chromium continues for a while with queued requests of such a page, which would count against the next page.
         """
         self._traffic.on_limit = _ignore_limit
         self._tab.browser.crash_callbacks.pop(self._frame_id, None)
@@ -164,35 +168,33 @@ class TabRenderer:
             return
         try:
             async with asyncio.timeout(_GRACE_SECONDS):
-                for event, heard in self._event_handlers.items():
-                    self._page.remove_listener(event, heard)
+                for event, handler in self._event_handlers.items():
+                    self._page.remove_listener(event, handler)
                 parts = urlsplit(self._url)
                 origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
                 if self._is_reusable and await reset_tab(self._page, self._session, self._evaluate):
                     self._tab.blank_page = self._page
-                cleared = {"origin": origin, "storageTypes": "all"}
-                await self._session.send("Storage.clearDataForOrigin", cleared)  # before the next page can look
+                params = {"origin": origin, "storageTypes": "all"}
+                await self._session.send("Storage.clearDataForOrigin", params)  # before the next page can read it
                 await (self._session.detach() if self._tab.blank_page is self._page else self._page.close())
-        except Exception:  # noqa: BLE001 - it hangs, has crashed, or was never there
+        except Exception:  # noqa: BLE001 - it hangs, has crashed, or was never opened
             self._tab.is_broken = True
 
     async def _raise_if_failed(self) -> None:
-        """Raise PageError when the page cannot be taken down."""
+        """Raise PageRenderError if no snapshot is possible."""
         if self._crashed:
             self._tab.is_broken = True
-            running = self._tab.browser
-            with suppress(TimeoutError):  # how its process ended is told after that it did
+            browser = self._tab.browser
+            with suppress(TimeoutError):  # the exit status arrives after the crash event
                 async with asyncio.timeout(_GRACE_SECONDS):
                     await asyncio.shield(self._crash_reason)
-            if running.memory_kills > 0 and self._crash_reason.done() and self._crash_reason.result() == "killed":
-                running.memory_kills -= 1
+            if browser.memory_kills > 0 and self._crash_reason.done() and self._crash_reason.result() == "killed":
+                browser.memory_kills -= 1
                 megabytes = self._settings.limits.max_memory >> 20
                 raise PageRenderError("browser.memory.limit", f"the page took more than {megabytes} MB")
             raise PageRenderError("", "the page crashed")
         if "browser.loads.limit" in self._limits_hit:
-            raise PageRenderError(
-                "browser.loads.limit", f"loaded anew more than {self._settings.limits.max_loads} times"
-            )
+            raise PageRenderError("browser.loads.limit", f"reloaded more than {self._settings.limits.max_loads} times")
 
     def _record_limit(self, limit: str) -> None:
         if limit not in self._limits_hit:
@@ -206,9 +208,9 @@ class TabRenderer:
         self._crashed = True
         self._finish()
 
-    def _on_process_exit(self, how: str) -> None:
+    def _on_process_exit(self, status: str) -> None:
         if not self._crash_reason.done():
-            self._crash_reason.set_result(how)
+            self._crash_reason.set_result(status)
 
     def _on_dom_loaded(self, *_: object) -> None:
         if not self._dom_loaded.done():
@@ -224,9 +226,9 @@ class TabRenderer:
             self._finish()
 
     def _on_limit(self) -> None:
-        """Wait for nothing any more but a document, without which nothing could be taken down.
+        """End all waits except for a document, without which no snapshot is possible.
 
-        What is asked for yet waits at the proxy: thousands of refusals would keep driver and page from all else.
+        Further requests wait at the proxy, since thousands of rejections would block driver and page.
         """
         for event in ("request", "requestfinished", "requestfailed"):
             if event in self._event_handlers:
@@ -237,43 +239,42 @@ class TabRenderer:
             self._finish()
 
     async def _run_until_finished(self, work: Any) -> None:
-        """Do the work, unless the page ends it."""
+        """Run the work unless the page ends it."""
         from playwright.async_api import Error
 
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait((task, self._finished), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
-                with suppress(Error):  # a page that leaves, closes itself or crashes amid a wait; events tell which
+                with suppress(Error):  # a page that navigates, closes or crashes during a wait; events report the cause
                     task.result()
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
     async def _open_page(self) -> None:
-        """Open the page: what it may not do is refused from the first."""
+        """Open the page and install its restrictions."""
         context = self._tab.context
-        used = self._tab.blank_page is not None
+        is_reused = self._tab.blank_page is not None
         page = self._page = await self._tab.open_page()
         self._session = await context.new_cdp_session(page)
         self._traffic.on_limit = self._on_limit
         page.once("framenavigated", self._on_navigated)
-        for event, heard in self._event_handlers.items():
-            page.on(event, heard)
+        for event, handler in self._event_handlers.items():
+            page.on(event, handler)
         self._session.on("Fetch.requestPaused", self._on_request_paused)
         self._session.on("Fetch.authRequired", self._cancel_auth)
         tree = await self._session.send("Page.getFrameTree")
         self._frame_id = tree["frameTree"]["frame"]["id"]
-        self._tab.browser.crash_callbacks[self._frame_id] = (
-            self._on_process_exit
-        )  # the target of a page has the id of its main frame
-        everything = {"patterns": [{"urlPattern": "*"}], "handleAuthRequests": True}
-        await self._session.send("Fetch.enable", everything)
-        if used:
+        # the target of a page has the id of its main frame
+        self._tab.browser.crash_callbacks[self._frame_id] = self._on_process_exit
+        params = {"patterns": [{"urlPattern": "*"}], "handleAuthRequests": True}
+        await self._session.send("Fetch.enable", params)
+        if is_reused:
             await clear_tab_storage(self._session, ISOLATED_WORLD)
 
     def _on_request(self, request: Request) -> None:
-        """Count a request, which the proxy cannot in a tunnel."""
+        """Count a request, since the proxy cannot count those in a tunnel."""
         self._request_count += 1
         self._pending_requests.add(request)
         if self._request_count > self._settings.limits.max_requests:
@@ -283,11 +284,10 @@ class TabRenderer:
         self._pending_requests.discard(request)
 
     def _on_request_paused(self, event: dict[str, Any]) -> None:
-        """Decide of a request for a document, or of what is not loaded."""
+        """Decide on a paused request: documents, blocked types, robots.txt."""
         self._paused_count += 1
-        if (
-            self._paused_count > self._settings.limits.max_requests
-        ):  # told sooner than what the driver makes of requests
+        # paused requests arrive earlier than the driver's request events
+        if self._paused_count > self._settings.limits.max_requests:
             self._traffic.stop("requests")
         if self._traffic.limit_hit:
             return
@@ -323,16 +323,16 @@ class TabRenderer:
                 self._continue_request(event)
 
     def _cancel_auth(self, event: dict[str, Any]) -> None:
-        """Let the page have the answer that asks for a login: the dialog that the browser has for it would stay."""
-        refused = {"requestId": event["requestId"], "authChallengeResponse": {"response": "CancelAuth"}}
-        send_in_background(self._session.send("Fetch.continueWithAuth", refused))
+        """Show the page the 401 response, since the browser's login dialog would stay open."""
+        params = {"requestId": event["requestId"], "authChallengeResponse": {"response": "CancelAuth"}}
+        send_in_background(self._session.send("Fetch.continueWithAuth", params))
 
     async def _check_robots(self, event: dict[str, Any], url: str) -> None:
-        """Ask robots.txt whether the page may ask for a URL."""
-        permitted = False
-        with suppress(Exception):  # whatever goes wrong there, a request that waits for ever is worse
-            permitted = await self._robots_check(url)
-        if permitted:
+        """Continue or fail a request by robots.txt."""
+        is_allowed = False
+        with suppress(Exception):  # any error: a request must not wait forever
+            is_allowed = await self._robots_check(url)
+        if is_allowed:
             self._continue_request(event)
         else:
             self.robots_denied += 1
@@ -347,7 +347,7 @@ class TabRenderer:
         )
 
     async def _load_page(self, waits: tuple[WaitCondition, ...]) -> None:
-        """Load the page in the place of the blank one, which it cannot go back to, and wait as the rules say."""
+        """Load the page in place of the blank one, without history, and wait as the rules require."""
         await self._evaluate(f"location.replace({json.dumps(self._url)})")
         await self._dom_loaded
         for wait in waits:
@@ -378,9 +378,9 @@ class TabRenderer:
             await asyncio.sleep(wait.value)
 
     async def _wait_until_idle(self) -> None:
-        """Wait until nothing is asked for, nothing is under way, and the document stays as it is.
+        """Wait until no request is sent or active and the document does not change.
 
-        Chromium's own ``networkIdle`` comes as well while a busy page has not got round to asking.
+        Chromium's own ``networkIdle`` also fires while a busy page has not yet sent its requests.
         """
         while True:
             before = self._request_count
@@ -389,47 +389,44 @@ class TabRenderer:
                 return
 
     async def _evaluate(self, script: str) -> Any:
-        """Run a script of ours in its own world."""
-        made = await self._session.send(
+        """Run a script in the isolated world."""
+        world = await self._session.send(
             "Page.createIsolatedWorld", {"frameId": self._frame_id, "worldName": ISOLATED_WORLD}
         )
-        asked = {
+        params = {
             "expression": script,
-            "contextId": made["executionContextId"],
+            "contextId": world["executionContextId"],
             "awaitPromise": True,
             "returnByValue": True,
         }
-        found = await self._session.send("Runtime.evaluate", asked)
-        if "exceptionDetails" in found:
-            raise PageRenderError("", "the page cannot be taken down")
-        return found["result"].get("value")
+        result = await self._session.send("Runtime.evaluate", params)
+        if "exceptionDetails" in result:
+            raise PageRenderError("", "no snapshot of the page is possible")
+        return result["result"].get("value")
 
     async def _evaluate_interrupting(self, script: str) -> Any:
-        """Run a script of ours in a page that may not have come to rest: those of its own that do not end are ended.
-
-        The next may be begun before ours is: so none is begun any more.
-        """
+        """Run a script in a page that may be busy: terminate the page's running scripts, and prevent new ones."""
         if not self._limits_hit:
             return await self._evaluate(script)
         send_in_background(self._session.send("Emulation.setScriptExecutionDisabled", {"value": True}))
-        patience = 1.0
+        timeout = 1.0
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(patience):
+                async with asyncio.timeout(timeout):
                     await self._session.send("Runtime.terminateExecution")
                     return await self._evaluate(script)
-            patience *= 2
+            timeout *= 2
 
     async def _take_snapshot(self) -> PageSnapshot:
-        """Take the document down."""
+        """Return the snapshot of the document."""
         from playwright.async_api import Error
 
         limit = self._max_bytes if self._max_bytes >= 0 else 1 << 30
         for _ in range(_SNAPSHOT_ATTEMPTS):
             try:
-                found = await self._evaluate_interrupting(snapshot_script(limit + 1))
+                document = await self._evaluate_interrupting(snapshot_script(limit + 1))
                 break
-            except Error:  # it is just being loaded anew, it has crashed or closed, or the browser is gone: events tell
+            except Error:  # it is reloading, crashed or closed, or the browser is gone: events report which
                 await self._raise_if_failed()
                 if self._page.is_closed():
                     raise PageRenderError("", "the page closed itself") from None
@@ -438,12 +435,12 @@ class TabRenderer:
         else:
             raise PageRenderError("", "the browser lost the page")
         await self._raise_if_failed()
-        content = b"\xef\xbb\xbf" + found["html"].encode("utf-8", "replace")
-        size = max(len(content), int(found["size"]))
+        content = b"\xef\xbb\xbf" + document["html"].encode("utf-8", "replace")
+        size = max(len(content), int(document["size"]))
         content = content[:limit]
-        if found["url"].startswith("chrome-error:"):
-            raise PageRenderError("", "the browser does not show it")
-        url = found["url"] if found["url"].startswith(("http://", "https://")) else self._url
+        if document["url"].startswith("chrome-error:"):
+            raise PageRenderError("", "the browser does not render it")
+        url = document["url"] if document["url"].startswith(("http://", "https://")) else self._url
         self._is_reusable = not (self._limits_hit or self._popup_count)
         rendered = RenderedPage(
             url, tuple(self._limits_hit), self._response.content, "", size, await self._take_screenshot()
@@ -451,22 +448,22 @@ class TabRenderer:
         return PageSnapshot(content, rendered)
 
     async def _take_screenshot(self) -> bytes:
-        """Return a picture of the page, b"" where none is wanted or it cannot be made."""
+        """Return a screenshot of the page, or b"" if it is disabled or fails."""
         from playwright.async_api import Error
 
         settings = self._settings
         if settings.screenshot_mode == "none":
             return b""
         with suppress(Error):
-            picture: bytes = await self._page.screenshot(
+            image: bytes = await self._page.screenshot(
                 type="jpeg",
                 quality=settings.screenshot_quality,
                 full_page=settings.screenshot_mode == "page",
                 timeout=4000,
             )
-            return picture
+            return image
         return b""
 
 
 def _ignore_limit() -> None:
-    """Do nothing: a page that is closed heeds no limit."""
+    """Ignore a limit reached after the page is closed."""

@@ -1,12 +1,12 @@
-"""Scrapy projects on the crawl table: spiders whose pages become rows, and that take generated batches.
+"""Scrapy integration: spiders that write rows of the crawl table and fetch generated batches.
 
 In the ``settings.py`` of a project::
 
     ADDONS = {"nutch2py.scrapy.TableAddon": 500}
     NUTCH2PY = {"storage.data.store": "embedded:/data/crawl"}
 
-:class:`~nutch2py.scrapy.spider.BatchSpider` is a base class for spiders that fetch a batch. docs/scrapy.md has a whole
-project.
+:class:`~nutch2py.scrapy.spider.BatchSpider` is a base class for spiders that fetch a batch. docs/scrapy.md has a
+complete project.
 """
 
 from nutch2py.scrapy.addon import TableAddon

@@ -1,4 +1,4 @@
-"""The add-on that makes a Scrapy project write the crawl table, by one line of its settings."""
+"""The add-on that connects a Scrapy project to the crawl table with one line of its settings."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.scrapy.robots_middleware import RobotsMiddleware
 
 SETTING, CRAWL_ID, CONF_DIR = "NUTCH2PY", "NUTCH2PY_CRAWL_ID", "NUTCH2PY_CONF_DIR"
-"""Settings: properties of Nutch, the crawl's id, and the folder of nutch-site.xml."""
+"""Settings: properties of Nutch, crawl id, and directory of nutch-site.xml."""
 _MIDDLEWARE_PATH = "nutch2py.scrapy.middleware.TableMiddleware"
-_PRIORITY = 30  # nearer to the engine than HttpErrorMiddleware (50), which keeps answers such as 404 from spiders
+_PRIORITY = 30  # closer to the engine than HttpErrorMiddleware (50), which hides responses such as 404 from spiders
 
 
 class TableAddon:
-    """Adds :class:`~nutch2py.scrapy.middleware.TableMiddleware`, and takes on what the properties say of requests."""
+    """Adds :class:`~nutch2py.scrapy.middleware.TableMiddleware` and applies request properties to the project."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Change a project's settings where it has said nothing itself."""
+        """Change the project's settings that it does not set itself."""
         settings.setdefault_in_component_priority_dict("SPIDER_MIDDLEWARES", _load_middleware(), _PRIORITY)
         conf = configuration_from_settings(settings)
         name = conf.get_trimmed("http.agent.name")
@@ -31,7 +31,7 @@ class TableAddon:
             settings.set("USER_AGENT", build_user_agent(conf), "addon")
             settings.set("ROBOTSTXT_USER_AGENT", name, "addon")
         settings.set("ROBOTSTXT_OBEY", True, "addon")
-        with suppress(KeyError):  # a project that has taken it out, or has its own
+        with suppress(KeyError):  # a project that removed or replaced it
             settings.replace_in_component_priority_dict(
                 "DOWNLOADER_MIDDLEWARES_BASE", RobotsTxtMiddleware, RobotsMiddleware
             )
@@ -40,13 +40,13 @@ class TableAddon:
 def _load_middleware() -> type:
     from scrapy.utils.misc import load_object
 
-    found = load_object(_MIDDLEWARE_PATH)
-    assert isinstance(found, type)
-    return found
+    middleware = load_object(_MIDDLEWARE_PATH)
+    assert isinstance(middleware, type)
+    return middleware
 
 
 def configuration_from_settings(settings: BaseSettings) -> Configuration:
-    """Return the configuration that a project's settings name."""
+    """Return the configuration defined by a project's settings."""
     properties = settings.getdict(SETTING)
     crawl_id = settings.get(CRAWL_ID)
     if crawl_id:

@@ -1,4 +1,4 @@
-"""The spider middleware that writes what a spider takes in: pages, links that it follows, items."""
+"""Spider middleware that writes the pages, links and items of a spider to the crawl table."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from nutch2py.scrapy.robots_middleware import RobotsDeniedError
 from nutch2py.scrapy.spider_rows import ScrapedPage, SpiderRowWriter, item_fields
 
 BATCH_SETTING = "NUTCH2PY_BATCH"
-"""Setting: the generated batch that a spider is to fetch; "" to make one of what it takes in."""
+"""Setting: generated batch that the spider fetches; "" to create one from its pages."""
 ROW_KEY = "nutch2py_key"
-"""Entry of a request's ``meta``: the row that it is for."""
-_MAX_PENDING_WRITES = 200  # pages that wait for the table
+"""Entry of a request's ``meta``: key of its row."""
+_MAX_PENDING_WRITES = 200  # pages waiting for the table
 _FOUND = 302
 _logger = logging.getLogger("nutch2py.scrapy")
 
 
 class TableMiddleware:
-    """Writes a row for each answer that reaches a spider, when the spider and the pipelines have done with it.
+    """Writes a row for each response that reaches a spider, once the spider and the pipelines have processed it.
 
-    The row is what a fetch and a parse make of that answer; requests of the spider are its outlinks besides those of
-    the page, and fields of items are entries of its metadata. Redirects that Scrapy followed are rows, too.
+    The row is what a fetch and a parse make of the response. Requests of the spider are added to the page's outlinks,
+    and fields of items to its metadata. Redirects followed by Scrapy are rows as well.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -54,12 +54,12 @@ class TableMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Make one for a crawl."""
+        """Create the middleware for a crawl."""
         return cls(crawler)
 
     @property
     def rows(self) -> SpiderRowWriter:
-        """The rows of this run, from the moment the spider is opened."""
+        """Row writer of this run, available once the spider is open."""
         if self._rows is None:
             raise RuntimeError("the spider is not open")
         return self._rows
@@ -83,8 +83,8 @@ class TableMiddleware:
         if self._rows is None:
             return
         try:
-            for _, taken in self._scraped.values():
-                self._write(taken)
+            for _, page in self._scraped.values():
+                self._write(page)
             self._scraped.clear()
             await asyncio.gather(*map(asyncio.wrap_future, list(self._pending_writes)), return_exceptions=True)
         finally:
@@ -92,32 +92,30 @@ class TableMiddleware:
         for name, amount in self._rows.counters.items():
             self._crawler.stats.set_value(f"nutch2py/{name}", amount)
 
-    # what comes in
-
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Note links and items of an answer, and write it when the spider has done with it."""
-        taken = self._scraped_page(response)
+        """Record links and items of a response, and write it when the spider has processed it."""
+        page = self._scraped_page(response)
         try:
-            async for found in result:
-                if isinstance(found, Request):
-                    taken.links.setdefault(found.url, str(found.meta.get("link_text") or "").strip())
-                elif found is not None:
-                    taken.open_parts += 1
-                yield found
+            async for output in result:
+                if isinstance(output, Request):
+                    page.links.setdefault(output.url, str(output.meta.get("link_text") or "").strip())
+                elif output is not None:
+                    page.open_parts += 1
+                yield output
         finally:
-            self._finish_part(response, taken)
+            self._finish_part(response, page)
         while len(self._pending_writes) > _MAX_PENDING_WRITES:
             await asyncio.wait(
-                [asyncio.wrap_future(one) for one in self._pending_writes], return_when="FIRST_COMPLETED"
+                [asyncio.wrap_future(future) for future in self._pending_writes], return_when="FIRST_COMPLETED"
             )
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:
-        """Write an answer on which a spider failed: it was fetched all the same."""
+        """Write a response on which the spider failed, since it was fetched."""
         if id(response) not in self._scraped:
             self._finish_part(response, self._scraped_page(response))
 
     def record_failure(self, request: Request, error: Exception) -> None:
-        """Write what became of a request without an answer; its row stays as it was when a component ignored it."""
+        """Write a failed request; its row is unchanged if a component ignored the request."""
         key = self._record_redirects(request, request.url)
         if isinstance(error, RobotsDeniedError):
             self._write(ScrapedPage(FetchResponse(request.url), key, status=ROBOTS_DENIED))
@@ -128,11 +126,11 @@ class TableMiddleware:
             self._write(ScrapedPage(FetchResponse(request.url, failure=failure), key))
 
     def _scraped_page(self, response: Response) -> ScrapedPage:
-        known = self._scraped.get(id(response))
-        if known is None:
+        entry = self._scraped.get(id(response))
+        if entry is None:
             key = self._record_redirects(response.request, response.url)
-            known = self._scraped[id(response)] = response, ScrapedPage(to_fetch_response(response), key)
-        return known[1]
+            entry = self._scraped[id(response)] = response, ScrapedPage(to_fetch_response(response), key)
+        return entry[1]
 
     def _record_redirects(self, request: Request | None, url: str) -> str:
         """Write the redirects that led to a URL; return the key of its own row, if known."""
@@ -148,31 +146,31 @@ class TableMiddleware:
         return key if len(chain) == 1 else ""
 
     def _on_item(self, item: Any, response: Response | None) -> None:
-        taken = self._scraped.get(id(response))
-        if taken is None or response is None:
+        entry = self._scraped.get(id(response))
+        if entry is None or response is None:
             self._crawler.stats.inc_value("nutch2py/items_without_page")
             return
         try:
             for name, values in item_fields(item):
-                taken[1].item_values.setdefault(name, []).extend(values)
-        except Exception as error:  # noqa: BLE001 - an item can be of any class, and do anything when it is read
+                entry[1].item_values.setdefault(name, []).extend(values)
+        except Exception as error:  # noqa: BLE001 - an item can be of any class and raise anything when read
             _logger.error("an item of %s cannot be stored: %s: %s", response.url, type(error).__name__, error)
             self._crawler.stats.inc_value("nutch2py/items_failed")
-        self._finish_part(response, taken[1])
+        self._finish_part(response, entry[1])
 
     def _on_item_dropped(self, response: Response | None) -> None:
-        taken = self._scraped.get(id(response))
-        if taken is not None and response is not None:
-            self._finish_part(response, taken[1])
+        entry = self._scraped.get(id(response))
+        if entry is not None and response is not None:
+            self._finish_part(response, entry[1])
 
-    def _finish_part(self, response: Response, taken: ScrapedPage) -> None:
-        taken.open_parts -= 1
-        if taken.open_parts == 0:
+    def _finish_part(self, response: Response, page: ScrapedPage) -> None:
+        page.open_parts -= 1
+        if page.open_parts == 0:
             self._scraped.pop(id(response), None)
-            self._write(taken)
+            self._write(page)
 
-    def _write(self, taken: ScrapedPage) -> None:
-        future = self.rows.write(taken)
+    def _write(self, page: ScrapedPage) -> None:
+        future = self.rows.write(page)
         self._pending_writes.add(future)
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda done: loop.call_soon_threadsafe(self._on_written, done))
@@ -190,11 +188,11 @@ class TableMiddleware:
 
 
 def to_fetch_response(response: Response) -> FetchResponse:
-    """Make an answer of a response as a spider sees it, its body unpacked."""
+    """Convert a response as seen by a spider, with a decoded body."""
     lines = [name + b": " + value for name, values in response.headers.items() for value in values]
-    answer = FetchResponse(response.url, response.status, lines, response.body)
+    converted = FetchResponse(response.url, response.status, lines, response.body)
     if response.ip_address is not None:
-        answer.ip = str(response.ip_address)
+        converted.ip = str(response.ip_address)
     if response.request is not None:
-        answer.elapsed_ms = int(1000 * response.request.meta.get("download_latency", 0))
-    return answer
+        converted.elapsed_ms = int(1000 * response.request.meta.get("download_latency", 0))
+    return converted

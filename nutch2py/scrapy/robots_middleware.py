@@ -1,4 +1,4 @@
-"""Scrapy's robots.txt middleware, whose refusals can be told from others, and which lets nobody pass who waits."""
+"""Scrapy's robots.txt middleware with a distinct exception type, and without a race between waiting requests."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class RobotsDeniedError(IgnoreRequest):
 
 
 class RobotsMiddleware(RobotsTxtMiddleware):
-    """Says by type what Scrapy's says in words.
+    """Raises :class:`RobotsDeniedError` instead of a plain IgnoreRequest.
 
-    Of several requests that wait for one robots.txt Scrapy's (2.19) gives the rules to the first, and lets the others
-    pass without; here all wait for the same answer.
+    Of several requests that wait for one robots.txt, Scrapy (2.19) applies the rules only to the first; here all wait
+    for the same result.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -31,17 +31,17 @@ class RobotsMiddleware(RobotsTxtMiddleware):
         self._pending: dict[str, asyncio.Task[RobotParser | None]] = {}
 
     async def process_request(self, request: Request) -> None:  # type: ignore[override]
-        """Raise RobotsDeniedError for what robots.txt forbids."""
+        """Raise RobotsDeniedError for a page that robots.txt disallows."""
         try:
             await super().process_request(request)
         except IgnoreRequest as error:
             raise RobotsDeniedError(*error.args) from None
 
     async def robot_parser(self, request: Request) -> RobotParser | None:
-        """Return the rules of the request's host, None when they cannot be had."""
+        """Return the rules of the request's host, or None if they are unavailable."""
         netloc = urlparse_cached(request).netloc
         task = self._pending.get(netloc)
         if task is None:
             task = self._pending[netloc] = asyncio.ensure_future(super().robot_parser(request))
             task.add_done_callback(lambda _: self._pending.pop(netloc, None))
-        return await asyncio.shield(task)  # who is cancelled does not take it from the others
+        return await asyncio.shield(task)  # a cancelled caller must not cancel the others

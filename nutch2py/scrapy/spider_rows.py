@@ -1,4 +1,4 @@
-"""From what a spider took in to rows, as a fetch task writes them; all that touches the table is in one thread."""
+"""Writes the pages of a spider as rows, as a fetch task does; the table is used in a single thread."""
 
 from __future__ import annotations
 
@@ -43,11 +43,15 @@ _RESERVED_NAMES = frozenset(map(str, MetadataKey))
 
 @dataclass(eq=False)
 class ScrapedPage:
-    """What a spider made of one answer.
+    """Results of a spider for one response.
 
-    ``row_key``: of the row that was asked for, "" for that of the URL. ``links``: target -> anchor of the requests that it
-    gave back. ``item_values``: fields of its items. ``open_parts``: items that pipelines still have, and the spider itself.
-    ``status``: what the row is to say, where that is not what the answer says.
+    Attributes:
+        response: The response.
+        row_key: Key of the requested row, "" for the key of the URL.
+        links: Anchors by target of the requests that the spider returned.
+        item_values: Fields of its items.
+        open_parts: Unfinished parts: items in pipelines, and the spider itself.
+        status: Status of the row if it differs from that of the response.
     """
 
     response: FetchResponse
@@ -59,9 +63,15 @@ class ScrapedPage:
 
 
 class SpiderRowWriter:
-    """The rows of one run of a spider. ``batch_id``: a generated batch to fetch, "" to make one of what comes.
+    """Writes the rows of one run of a spider.
 
-    Holds the lock of a fetch of that batch until :meth:`close`. Raises what :func:`nutch2py.jobs.job_context.open_job` does.
+    Holds the lock of a fetch of the batch until :meth:`close`. Raises the errors of
+    :func:`nutch2py.jobs.job_context.open_job`.
+
+    Args:
+        conf: Properties of the crawl.
+        batch_id: Generated batch to fetch, "" to create one.
+        parse: Whether to parse the pages.
     """
 
     def __init__(self, conf: Configuration, batch_id: str = "", *, parse: bool = True) -> None:
@@ -75,7 +85,7 @@ class SpiderRowWriter:
         self._current: ScrapedPage | None = None
         self._keys: Iterator[str] | None = None
         self._resources = ExitStack()
-        # a lock is held by who takes it: that is the thread, too
+        # locks belong to the thread that acquires them
         self._table_thread = ThreadPoolExecutor(
             1, "nutch2py-table", initializer=set_reporter, initargs=(current_reporter(),)
         )
@@ -103,32 +113,32 @@ class SpiderRowWriter:
         self._resources.callback(self._pages.close)
 
     def close(self) -> None:
-        """Write what is left, and give the lock back."""
+        """Write the remaining rows and release the lock."""
         try:
             self._table_thread.submit(self._resources.close).result()
         finally:
             self._table_thread.shutdown()
 
-    def write(self, taken: ScrapedPage) -> Future[None]:
-        """Write what became of an answer; the future raises what the table does."""
-        return self._table_thread.submit(self._write, taken)
+    def write(self, page: ScrapedPage) -> Future[None]:
+        """Write a page; the future raises the errors of the table."""
+        return self._table_thread.submit(self._write, page)
 
     def next_rows(self) -> Future[list[tuple[str, str]]]:
-        """Return up to a hundred (key, URL) of the batch that are not fetched yet, the next each time; none: all."""
+        """Return the next (key, URL) pairs of the batch that are not fetched, at most 100; none at the end."""
         return self._table_thread.submit(self._next_rows)
 
     def _next_rows(self) -> list[tuple[str, str]]:
         if self._keys is None:
             self._keys = self._pending_keys()
-        found: list[tuple[str, str]] = []
+        rows: list[tuple[str, str]] = []
         for key in self._keys:
-            found.append((key, unreverse_url(key)))
-            if len(found) >= _BATCH_SIZE:
+            rows.append((key, unreverse_url(key)))
+            if len(rows) >= _BATCH_SIZE:
                 break
-        return found
+        return rows
 
     def _pending_keys(self) -> Iterator[str]:
-        """Yield the rows that wait: by the batch's list, or by a scan for the mark, which is the truth."""
+        """Yield pending rows from the batch list, or from a scan for the mark, which is authoritative."""
         if self._lists.is_complete(self.batch_id):
             keys: Iterable[str] = list(self._lists.iter_row_keys(self.batch_id))
         else:
@@ -140,16 +150,16 @@ class SpiderRowWriter:
             if markers.get(Mark.GENERATE) == self.batch_id and markers.get(Mark.FETCH) is None:
                 yield key
 
-    def _write(self, taken: ScrapedPage) -> None:
-        answer = taken.response
+    def _write(self, scraped: ScrapedPage) -> None:
+        response = scraped.response
         try:
-            check_length(answer.url, self._max_url_length)
-            key = taken.row_key or reverse_url(answer.url)
-            spoken = parse_url(answer.url).protocol in self._protocols
+            check_length(response.url, self._max_url_length)
+            key = scraped.row_key or reverse_url(response.url)
+            is_enabled = parse_url(response.url).protocol in self._protocols
         except ValueError:
             self.counters["malformed_url"] += 1
             return
-        if not spoken:  # a page can hold links to file:
+        if not is_enabled:  # a page can contain file: links
             self.counters["other_protocol"] += 1
             return
         page = self._store.get(key, self._fields)
@@ -157,33 +167,33 @@ class SpiderRowWriter:
             page = WebPage()
             page.fetch_interval = self._interval
         batch = page.markers.get(Mark.GENERATE)
-        if batch is not None and batch != self.batch_id:  # whoever fetches that one has it
+        if batch is not None and batch != self.batch_id:  # the fetch of that batch owns it
             self.counters["in_another_batch"] += 1
             return
         if batch is None:
             page.markers[Mark.GENERATE] = page.batch_id = self.batch_id
-            taken_in = () if self._creates_batch else (answer.url,)  # joins the batch, as the target of a redirect does
+            redirect_chain = () if self._creates_batch else (response.url,)  # joins the batch like a redirect target
         else:
-            taken_in = ()
-        if 0 <= self._content_limit < len(answer.content):
-            answer.content, answer.truncated = answer.content[: self._content_limit], "length"
-        self._current = taken
-        item = FetchItem(key, unreverse_url(key), page, redirect_chain=taken_in)
-        if taken.status is not None:
-            self._pages.store([FetchedPage(item, None, taken.status)])
+            redirect_chain = ()
+        if 0 <= self._content_limit < len(response.content):
+            response.content, response.truncated = response.content[: self._content_limit], "length"
+        self._current = scraped
+        item = FetchItem(key, unreverse_url(key), page, redirect_chain=redirect_chain)
+        if scraped.status is not None:
+            self._pages.store([FetchedPage(item, None, scraped.status)])
         else:
-            self._pages.store([FetchedPage(item, answer, get_protocol_status(answer.url, answer))])
+            self._pages.store([FetchedPage(item, response, get_protocol_status(response.url, response))])
 
     def _add_links_and_items(self, item: FetchItem) -> None:
-        """Add links and items to a page that is filled in, and give it to the table."""
-        taken, page = self._current, item.page
-        if taken is not None and page.markers.get(Mark.PARSE) == self.batch_id:
-            links = [Outlink(url, anchor) for url, anchor in taken.links.items()]
+        """Add links and items to an updated page, and pass it to the table."""
+        scraped, page = self._current, item.page
+        if scraped is not None and page.markers.get(Mark.PARSE) == self.batch_id:
+            links = [Outlink(url, anchor) for url, anchor in scraped.links.items()]
             for url, anchor in self._link_rules.filter_outlinks(item.url, links).items():
                 if url not in page.outlinks:
                     page.outlinks[url] = anchor
-        if taken is not None:
-            for name, values in taken.item_values.items():
+        if scraped is not None:
+            for name, values in scraped.item_values.items():
                 page.metadata[name] = encode_text(
                     "\t".join(values)[: self._content_limit if self._content_limit >= 0 else None]
                 )
@@ -196,7 +206,7 @@ class SpiderRowWriter:
 
 
 def item_values(value: Any) -> list[str]:
-    """Return the values of an item's field as text; tabs, which part values in a cell, become blanks."""
+    """Return the values of an item's field as text; tabs, the separator in a cell, become blanks."""
     if value is None:
         return []
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -211,7 +221,7 @@ def item_values(value: Any) -> list[str]:
 
 
 def item_fields(item: Any) -> Iterator[tuple[str, list[str]]]:
-    """Yield name and values of the fields of an item, but those whose names are the jobs' own."""
+    """Yield name and values of an item's fields, except names reserved by the jobs."""
     for name, value in ItemAdapter(item).asdict().items():
         field_name = _valid_utf8(str(name))
         if field_name and field_name not in _RESERVED_NAMES:
@@ -219,5 +229,5 @@ def item_fields(item: Any) -> Iterator[tuple[str, list[str]]]:
 
 
 def _valid_utf8(text: str) -> str:
-    """Return text that has a form in UTF-8: half of a surrogate pair has none."""
+    """Return text encodable as UTF-8, without unpaired surrogates."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -137,7 +137,7 @@ def test_fetch_without_browser_fails_with_reason(site: ScriptedSite, render: Ren
     false.chmod(0o755)
     with pytest.raises(ConfigurationError, match=r"the browser does not start: .*no sandbox"):
         render(site.url("/"), browser_executable=str(false), browser_sandbox="false")
-    with pytest.raises(ConfigurationError, match=r"browser\.executable: /none is no program"):
+    with pytest.raises(ConfigurationError, match=r"browser\.executable: /none is not an executable program"):
         render(site.url("/"), browser_executable="/none")
     assert not render.pages
 

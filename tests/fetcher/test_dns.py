@@ -162,7 +162,7 @@ def test_nonexistent_name_is_reported(server: NameServer, name: str) -> None:
     async def twice(names: DnsCache) -> list[int | None]:
         numbers = []
         for _ in range(2):
-            with pytest.raises(socket.gaierror, match="DNS knows no address") as caught:
+            with pytest.raises(socket.gaierror, match="DNS has no address") as caught:
                 await names.resolve(name)
             numbers.append(caught.value.errno)
         return numbers

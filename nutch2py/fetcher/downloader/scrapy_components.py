@@ -20,7 +20,7 @@ from nutch2py.fetcher.downloader.transport_settings import FILTERED_HANDLERS, PY
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError, AddressFilter
 from nutch2py.fetcher.protocols.body_decoder import BodyDecoder, parse_content_encoding
 from nutch2py.fetcher.protocols.dns import DnsCache
-from nutch2py.fetcher.protocols.http_settings import HTTP_SETTINGS_KEY, MAX_REQUESTS_KEY
+from nutch2py.fetcher.protocols.http_settings import HTTP_SETTINGS_KEY, MAX_REQUESTS_KEY, HttpSettings
 from nutch2py.support.reporting import warn
 from nutch2py.url.java_url import parse_url
 
@@ -104,11 +104,11 @@ class PolitenessMiddleware:
     politeness: Politeness | None = None
 
     def __init__(self, crawler: Crawler) -> None:
-        http = crawler.settings[HTTP_SETTINGS_KEY]
+        http: HttpSettings = crawler.settings[HTTP_SETTINGS_KEY]
         self._address_filter: AddressFilter = http.address_filter
         self._dns_cache: DnsCache = http.dns_cache
         self._max_requests: int = crawler.settings[MAX_REQUESTS_KEY]
-        self._cookies: dict[str, str] = http.cookies
+        self._cookies: dict[str, str] = http.host_cookies
         self._proxy_warned = False
         handlers = crawler.settings.getwithbase("DOWNLOAD_HANDLERS")
         handler_paths = {str(handlers[name]) for name in ("http", "https")}

@@ -1,9 +1,9 @@
-"""The address gate: which addresses may be fetched from (``http.filter.ipaddress.include`` and ``.exclude``).
+"""The address filter: addresses that may be fetched from (``http.filter.ipaddress.include`` and ``.exclude``).
 
-The gate is asked at the moment a socket is opened, with the address that is about to be used, so neither a redirect nor
-a name that resolves anew can lead around it. An IPv4 address inside an IPv6 one, in whatever form (``readings``), is
-judged, too: what routers or translators make of the whole is a packet to it. Where a proxy opens the connection there
-is only the name: ``accepts_name`` judges names that are an address in another notation.
+The filter is checked when a socket is opened, with the address about to be used, so that neither redirects nor DNS
+rebinding bypass it. IPv4 addresses embedded in IPv6 addresses (:func:`expand_address`) are checked as well, since
+routers and translators deliver packets to them. Where a proxy opens the connection, only the host name is known:
+``is_host_allowed`` checks names that are an address in another notation.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from nutch2py.url.idn import host_to_ascii
 IPNetwork = IPv4Network | IPv6Network
 IPAddress = IPv4Address | IPv6Address
 
-# what java.net.InetAddress calls so; "this host" (0.0.0.0) reaches the loopback on most systems
+# the terms of java.net.InetAddress; "this host" (0.0.0.0) reaches the loopback on most systems
 _NAMED_RANGES: dict[str, tuple[str, ...]] = {
     "loopback": ("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128"),
     "localhost": ("127.0.0.0/8", "::1/128", "0.0.0.0/8", "::/128"),
-    # and what IANA's special-purpose registries say is not reachable from the open web: shared (RFC 6598), unique local
+    # and the ranges that IANA's special-purpose registries exclude from the open web: shared (RFC 6598), unique local
     # (RFC 4193), benchmarks (RFC 2544, 5180), protocol assignments (RFC 6890), documentation (RFC 5737, 3849, 9637),
     # reserved and broadcast (RFC 1112), local translation (RFC 8215), discard and dummy (RFC 6666, 9780), segment
-    # routing (RFC 9602), ORCHID (RFC 4843); groups (RFC 5771, 4291) have no server
+    # routing (RFC 9602), ORCHID (RFC 4843); multicast groups (RFC 5771, 4291) have no server
     "sitelocal": (
         "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24",
         "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
@@ -38,42 +38,45 @@ _NAMED_RANGES: dict[str, tuple[str, ...]] = {
     "linklocal": ("169.254.0.0/16", "fe80::/10"),
 }  # fmt: skip
 
-# prefix, and the bits to shift to the right for the IPv4 address in it
+# prefix, and the right shifts that yield the embedded IPv4 address
 _EMBEDDED_IPV4: tuple[tuple[IPv6Network, tuple[int, ...]], ...] = (
     (IPv6Network("::ffff:0:0/96"), (0,)),  # IPv4-mapped, RFC 4291
     (IPv6Network("::/96"), (0,)),  # IPv4-compatible, RFC 4291
     (IPv6Network("::ffff:0:0:0/96"), (0,)),  # IPv4-translated, RFC 2765
     (IPv6Network("64:ff9b::/96"), (0,)),  # NAT64, RFC 6052
-    (IPv6Network("64:ff9b:1::/48"), (0, 24)),  # NAT64 of a network's own, RFC 8215; as /96 and as /64
+    (IPv6Network("64:ff9b:1::/48"), (0, 24)),  # local NAT64, RFC 8215; as /96 and as /64
     (IPv6Network("2002::/16"), (80,)),  # 6to4, RFC 3056
-    (IPv6Network("2001::/32"), (64,)),  # Teredo's server, RFC 4380
+    (IPv6Network("2001::/32"), (64,)),  # Teredo server, RFC 4380
 )
 _LOW_32, _IPV6_BITS = 0xFFFFFFFF, 128
 _TEREDO, _LOCAL_NAT64 = IPv6Network("2001::/32"), IPv6Network("64:ff9b:1::/48")
-_ISATAP = frozenset({0x00005EFE, 0x02005EFE})  # the upper half of an interface's identifier, RFC 5214
+_ISATAP = frozenset({0x00005EFE, 0x02005EFE})  # upper half of the interface identifier, RFC 5214
 _WITHOUT_IPV4 = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 _NUMBER_PATTERN = re.compile(r"0x([0-9a-f]*)|(?:0(?=[0-9]))*+([0-9]+)", re.IGNORECASE)
-_MAX_DIGITS = 11  # of 32 bits in octal
+_MAX_DIGITS = 11  # 32 bits in octal
 
 
 def _parse_networks(conf: Configuration, name: str) -> list[IPNetwork]:
-    found: list[IPNetwork] = []
+    networks: list[IPNetwork] = []
     for rule in conf.get_strings(name):
         for text in _NAMED_RANGES.get(rule.lower(), (rule,)):
             try:
-                found.append(ip_network(text, strict=False))
+                networks.append(ip_network(text, strict=False))
             except ValueError:
                 raise ConfigurationError(
                     f"property {name} holds {rule!r}: write loopback, sitelocal, linklocal, an address or ADDRESS/BITS"
                 ) from None
-    return found
+    return networks
 
 
 def expand_address(text: str) -> list[IPAddress]:
-    """Return the addresses that an address may reach: those inside it, where it has any, then itself.
+    """Return the addresses that an address may reach: those embedded in it, then itself.
 
-    Brackets and a zone are passed over; ValueError when ``text`` is no address.
+    Brackets and a zone are ignored.
+
+    Raises:
+        ValueError: ``text`` is no address.
     """
     address = ip_address(text.strip("[]").partition("%")[0])
     if isinstance(address, IPv4Address) or address in _WITHOUT_IPV4:
@@ -83,12 +86,12 @@ def expand_address(text: str) -> list[IPAddress]:
 
 def _iter_embedded_ipv4(address: IPv6Address) -> Iterator[IPv4Address]:
     bits = int(address)
-    if address in _TEREDO:  # the client's, obfuscated, is the one that is reached
+    if address in _TEREDO:  # the obfuscated client address is the one that is reached
         yield IPv4Address(~bits & _LOW_32)
     for prefix, shifts in _EMBEDDED_IPV4:
         if address in prefix:
             yield from (IPv4Address(bits >> shift & _LOW_32) for shift in shifts)
-    if address in _LOCAL_NAT64:  # as /48 and as /56: bits 64 to 71 are left out of the address, RFC 6052 2.2
+    if address in _LOCAL_NAT64:  # as /48 and as /56: bits 64 to 71 are not part of the address, RFC 6052 2.2
         joined = (bits >> 64 << 56 | bits & (1 << 56) - 1) & (1 << 72) - 1
         yield from (IPv4Address(joined >> shift & _LOW_32) for shift in (40, 32))
     if bits >> 32 & _LOW_32 in _ISATAP:
@@ -96,9 +99,9 @@ def _iter_embedded_ipv4(address: IPv6Address) -> Iterator[IPv4Address]:
 
 
 def parse_host_address(host: str) -> str | None:
-    """Return the address that a host of a URL is, in whatever notation libcurl and ``getaddrinfo`` take; else None.
+    """Return the address that a URL's host denotes in any notation of libcurl and ``getaddrinfo``, else None.
 
-    ``%31%32%37.0.0.1``, ``0x7f.1``, ``2130706433``, ``127.1``, digits of full width, a dot at the end, ``localhost``.
+    Examples: ``%31%32%37.0.0.1``, ``0x7f.1``, ``2130706433``, ``127.1``, full-width digits, a final dot, ``localhost``.
     """
     name = unquote(host)
     try:
@@ -116,7 +119,7 @@ def parse_host_address(host: str) -> str | None:
 
 
 def _parse_ipv4(name: str) -> str | None:
-    """Read an IPv4 address as ``inet_aton`` does: one to four numbers, the last one of all bits that are left."""
+    """Parse an IPv4 address as ``inet_aton`` does: one to four numbers, of which the last fills the remaining bits."""
     parts = name.split(".", 4)
     numbers = [_parse_number(part) for part in parts]
     *upper, last = numbers
@@ -144,19 +147,19 @@ _EXCLUDED_PREFIX = "address excluded by http.filter.ipaddress: "
 
 
 class AddressExcludedError(OSError):
-    """A connection to an address that the gate refuses; its text is what the row's protocol status says."""
+    """A connection to an address that the filter excludes; its text is stored in the row's protocol status."""
 
     def __init__(self, address: str) -> None:
         super().__init__(f"{_EXCLUDED_PREFIX}{address}")
 
 
 def parse_excluded_address(text: str) -> str | None:
-    """Return the address that a page was refused for, from the text of its protocol status; None for any other."""
+    """Return the excluded address from the text of a protocol status, or None for any other text."""
     return text.removeprefix(_EXCLUDED_PREFIX) if text.startswith(_EXCLUDED_PREFIX) else None
 
 
 class AddressFilter:
-    """Says whether an address may be connected to; truth value: whether there is any rule."""
+    """Decides whether an address may be connected to; false if there are no rules."""
 
     def __init__(self, include: list[IPNetwork], exclude: list[IPNetwork]) -> None:
         self._include, self._exclude = include, exclude
@@ -164,7 +167,7 @@ class AddressFilter:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> AddressFilter:
-        """Read both properties; raise ConfigurationError when a rule is malformed."""
+        """Read both properties; raise ConfigurationError if a rule is malformed."""
         return cls(
             _parse_networks(conf, "http.filter.ipaddress.include"),
             _parse_networks(conf, "http.filter.ipaddress.exclude"),
@@ -174,12 +177,12 @@ class AddressFilter:
         return bool(self._include or self._exclude)
 
     def is_host_allowed(self, host: str) -> bool:
-        """Tell whether a proxy may be asked for a host: not when it is an address that is refused, however written."""
+        """Return whether a proxy may be asked for a host: not if it is an excluded address in any notation."""
         address = parse_host_address(host)
         return address is None or self.is_allowed(address)
 
     def _is_allowed(self, text: str) -> bool:
-        found = expand_address(text)
-        if self._include and not any(found[0] in network for network in self._include):
+        addresses = expand_address(text)
+        if self._include and not any(addresses[0] in network for network in self._include):
             return False
-        return not any(address in network for address in found for network in self._exclude)
+        return not any(address in network for address in addresses for network in self._exclude)

@@ -1,4 +1,4 @@
-"""Bodies in chunks: encodings undone and the limit kept while the bytes come in, so that a bomb ends at the limit."""
+"""Decodes response bodies incrementally and enforces the limit, so that decompression bombs stop at the limit."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from contextlib import suppress
 from typing import Any
 
 _GZIP_WBITS, _ZLIB_WBITS, _RAW_WBITS = 16 + zlib.MAX_WBITS, zlib.MAX_WBITS, -zlib.MAX_WBITS
-_ZSTD_SLICE_BYTES = 256  # bytes of zstd at a time: a block of four can stand for 128 KiB
-_ZSTD_MAX_WINDOW = 8 << 20  # the largest that RFC 8878 asks a decoder of zstd to support
+_ZSTD_SLICE_BYTES = 256  # bytes of zstd per call: a block of four can expand to 128 KiB
+_ZSTD_MAX_WINDOW = 8 << 20  # the window size that RFC 8878 recommends decoders to support
 ACCEPT_ENCODING = "x-gzip, gzip, deflate"
-"""What the fetcher asks for with ``Accept-Encoding``, as Nutch; servers send brotli and zstd all the same."""
+"""Value of ``Accept-Encoding``, as in Nutch; servers send brotli and zstd regardless."""
 
 
 class BodyDecoder:
-    """The body of one answer. ``encoding``: see :func:`parse_content_encoding`; ``limit``: bytes to keep at most, -1 for all.
+    """Decodes the body of one response.
 
-    An encoding that is a lie (the bytes are not compressed at all) is ignored; a stream that breaks in its middle
-    gives what was good of it, as browsers and Nutch's ``unzipBestEffort`` do.
+    A wrong encoding (the data is not compressed) is ignored; a corrupt stream yields its readable part, as browsers and
+    Nutch's ``unzipBestEffort`` do.
+
+    Args:
+        encoding: See :func:`parse_content_encoding`.
+        limit: Maximum number of bytes to keep, -1 for all.
     """
 
     __slots__ = ("_buffer", "_decoder", "_finished", "_pending", "encoding", "limit", "size", "truncated")
@@ -27,13 +31,13 @@ class BodyDecoder:
         self.encoding = encoding
         self.limit, self.size = limit, 0
         self.truncated = False
-        self._buffer = bytearray()  # a list of pieces would take many times their bytes when each piece is one or two
+        self._buffer = bytearray()  # a list of small chunks would take many times their size
         self._pending = b""
         self._decoder: Any = None
-        self._finished = False  # behind the end of the compressed stream
+        self._finished = False  # after the end of the compressed stream
 
     def feed(self, data: bytes) -> bool:
-        """Take in bytes as they came; return False when the limit is reached and no more are wanted."""
+        """Add received bytes; return False once the limit is reached."""
         if not self.encoding:
             return self._append(data)
         if self._finished:
@@ -54,7 +58,7 @@ class BodyDecoder:
         return self._inflate(data)
 
     def _detect_wbits(self, data: bytes) -> int | None:
-        """Return what the first bytes say of the stream, None when they are not of the encoding named."""
+        """Return zlib's wbits by the first bytes, or None if they do not match the encoding."""
         if data[:2] == b"\x1f\x8b":
             return _GZIP_WBITS
         if self.encoding != "deflate":
@@ -63,18 +67,18 @@ class BodyDecoder:
 
     def _inflate(self, data: bytes) -> bool:
         while data and self._decoder is not None:
-            room = 65536 if self.limit < 0 else min(65536, self.limit - self.size + 1)
-            before = self._decoder.copy()
+            max_output = 65536 if self.limit < 0 else min(65536, self.limit - self.size + 1)
+            snapshot = self._decoder.copy()
             try:
-                out = self._decoder.decompress(data, room)
+                out = self._decoder.decompress(data, max_output)
             except zlib.error:
                 self._finished = True
-                return self._salvage(before, data)
+                return self._salvage(snapshot, data)
             if not self._append(out):
                 return False
             if self._decoder.eof:
                 data = self._decoder.unused_data
-                if data[:2] != b"\x1f\x8b":  # padding, not another member
+                if data[:2] != b"\x1f\x8b":  # padding, not another gzip member
                     self._finished = True
                     return True
                 self._decoder = zlib.decompressobj(_GZIP_WBITS)
@@ -83,7 +87,7 @@ class BodyDecoder:
         return True
 
     def _decode_in_pieces(self, data: bytes) -> bool:
-        """Decode brotli or zstd; what is neither is a lie if it stands at the begin, else the end."""
+        """Decode brotli or zstd; invalid data at the start means a wrong encoding, later the end."""
         if self._decoder is None:
             self._decoder = _BrotliDecoder() if self.encoding == "br" else _ZstdDecoder()
         try:
@@ -98,7 +102,7 @@ class BodyDecoder:
         return True
 
     def _salvage(self, inflater: Any, data: bytes) -> bool:
-        """Keep what comes of the bytes before the one at which a stream breaks."""
+        """Keep the output of the bytes before the one that breaks the stream."""
         with suppress(zlib.error):
             for position in range(len(data)):
                 if not self._append(inflater.decompress(data[position : position + 1])):
@@ -114,7 +118,7 @@ class BodyDecoder:
         return not self.truncated
 
     def content(self) -> bytes:
-        """Return what has been kept so far."""
+        """Return the content kept so far."""
         if self._pending:
             self._append(self._pending)
             self._pending = b""
@@ -122,7 +126,7 @@ class BodyDecoder:
 
 
 class _BrotliDecoder:
-    """Brotli in pieces of bounded size. Raises ValueError for what is not brotli."""
+    """Brotli decoder with bounded output chunks; raises ValueError for invalid data."""
 
     def __init__(self) -> None:
         import brotli
@@ -131,7 +135,7 @@ class _BrotliDecoder:
         self._decoder = brotli.Decompressor()
 
     def iter_decoded(self, data: bytes) -> Iterator[bytes]:
-        """Give what the bytes stand for."""
+        """Yield the decoded chunks."""
         try:
             while not self._decoder.is_finished():
                 out = self._decoder.process(data, output_buffer_limit=65536)
@@ -144,7 +148,7 @@ class _BrotliDecoder:
 
 
 class _ZstdDecoder:
-    """Zstandard in pieces of bounded size. Raises ValueError for what is not zstd."""
+    """Zstandard decoder with bounded output chunks; raises ValueError for invalid data."""
 
     def __init__(self) -> None:
         import zstandard
@@ -153,7 +157,7 @@ class _ZstdDecoder:
         self._decoder = zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).decompressobj()
 
     def iter_decoded(self, data: bytes) -> Iterator[bytes]:
-        """Give what the bytes stand for; what follows the frame is left out."""
+        """Yield the decoded chunks; data after the frame is ignored."""
         try:
             for start in range(0, len(data), _ZSTD_SLICE_BYTES):
                 if self._decoder.eof:
@@ -164,7 +168,7 @@ class _ZstdDecoder:
 
 
 def parse_content_encoding(value: str | None) -> str:
-    """Return ``gzip``, ``deflate``, ``br``, ``zstd`` or "" (nothing to undo) for a ``Content-Encoding`` header."""
+    """Return ``gzip``, ``deflate``, ``br``, ``zstd`` or "" (no decoding) for a ``Content-Encoding`` header."""
     token = (value or "").strip().lower()
     if token in ("gzip", "x-gzip"):
         return "gzip"

@@ -1,4 +1,4 @@
-"""What libcurl's codes, and the words that it says with them, mean for a page."""
+"""Maps libcurl's error codes and messages to failure kinds and retry hints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pycurl
 
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, RetryHint
 
-_WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY  # CURLE_WEIRD_SERVER_REPLY, which pycurl knows by an older name
+_WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY  # CURLE_WEIRD_SERVER_REPLY under pycurl's older name
 FAILURE_KINDS = {
     pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
     pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.DNS,
@@ -33,9 +33,9 @@ FAILURE_KINDS = {
     pycurl.E_SSL_PINNEDPUBKEYNOTMATCH: FailureKind.TLS,
     pycurl.E_SSL_INVALIDCERTSTATUS: FailureKind.TLS,
     pycurl.E_USE_SSL_FAILED: FailureKind.TLS,
-    98: FailureKind.TLS,  # CURLE_SSL_CLIENTCERT, which pycurl does not name
+    98: FailureKind.TLS,  # CURLE_SSL_CLIENTCERT, missing in pycurl
 }
-"""libcurl's code -> kind of failure; any other code is FailureKind.OTHER."""
+"""Failure kind by libcurl code; any other code is FailureKind.OTHER."""
 _RETRY_HINTS: dict[int, tuple[tuple[str, RetryHint], ...]] = {
     pycurl.E_SEND_ERROR: (("Connection died", RetryHint.DEAD_CONNECTIONS),),
     _WEIRD_SERVER_REPLY: (
@@ -44,15 +44,15 @@ _RETRY_HINTS: dict[int, tuple[tuple[str, RetryHint], ...]] = {
         ("Carriage return", RetryHint.MALFORMED_HEADERS),
         ("Content-Length", RetryHint.BAD_CONTENT_LENGTH),
     ),
-    # a transfer encoding that was not asked for; content encodings are not libcurl's matter here
+    # a transfer encoding that was not requested; libcurl does not decode content encodings here
     pycurl.E_BAD_CONTENT_ENCODING: (("", RetryHint.MALFORMED_HEADERS),),
 }
-"""libcurl's code and, where one code stands for several, its words -> what another try can do.
+"""Retry hint by libcurl code and a fragment of its message, where one code has several meanings.
 
-The one place that knows these words; tests/fetcher/test_curl_errors.py has libcurl itself say each of them.
+Only this table depends on the messages; tests/fetcher/test_curl_errors.py provokes each of them in libcurl.
 """
 
 
 def get_retry_hint(code: int, message: str) -> RetryHint:
-    """Return what libcurl's code and message say of another try."""
-    return next((cause for words, cause in _RETRY_HINTS.get(code, ()) if words in message), RetryHint.NONE)
+    """Return the retry hint for libcurl's code and message."""
+    return next((hint for fragment, hint in _RETRY_HINTS.get(code, ()) if fragment in message), RetryHint.NONE)

@@ -1,4 +1,4 @@
-"""One GET on a libcurl easy handle: its options, what comes in, and what the end of it means."""
+"""One request on a libcurl easy handle: options, incoming data and the result."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _CURL_AUTH_SCHEMES = {
 }
 _FTP_STATUS = {
     pycurl.E_LOGIN_DENIED: 401,
-    pycurl.E_REMOTE_ACCESS_DENIED: 404,  # CWD to a folder that is not there
+    pycurl.E_REMOTE_ACCESS_DENIED: 404,  # CWD to a missing directory
     pycurl.E_REMOTE_FILE_NOT_FOUND: 404,
     pycurl.E_FTP_COULDNT_RETR_FILE: 404,
 }
 _NO_SOCKET_CODES = frozenset({pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY})
-"""What libcurl says when it cannot make a socket, among other things."""
-_UNSAFE_CHARACTERS = re.compile(r"[^\x21-\x7e]")  # what cannot stand in a request line
+"""libcurl codes that can mean a failed socket creation."""
+_UNSAFE_CHARACTERS = re.compile(r"[^\x21-\x7e]")  # not allowed in a request line
 
 
 def _percent_encode(match: re.Match[str]) -> str:
@@ -50,10 +50,14 @@ def _percent_encode(match: re.Match[str]) -> str:
 
 
 class RequestOverrides(NamedTuple):
-    """What add-ons of Scrapy made of a request.
+    """Parts of a request set by Scrapy add-ons.
 
-    ``header_lines``: all its header lines. ``proxy``: a URL, "" for that of ``http.proxy.host``; ``proxy_header_lines``: header lines
-    for it alone.
+    Attributes:
+        header_lines: All header lines.
+        method: HTTP method.
+        body: Request body.
+        proxy: Proxy URL, "" for the proxy of ``http.proxy.host``.
+        proxy_header_lines: Header lines for the proxy only.
     """
 
     header_lines: tuple[bytes, ...]
@@ -64,12 +68,12 @@ class RequestOverrides(NamedTuple):
 
     @property
     def is_plain_get(self) -> bool:
-        """Whether it is a GET without a body, by the way that the properties say."""
+        """Whether it is a GET without a body and without its own proxy."""
         return self.method == "GET" and not (self.body or self.proxy)
 
 
 class CurlTransfer:
-    """An easy handle that is used again and again; :meth:`prepare` begins a request, :meth:`build_response` ends it."""
+    """A reusable easy handle; :meth:`prepare` sets up a request, :meth:`build_response` returns its result."""
 
     __slots__ = (
         "_excluded_address",
@@ -109,32 +113,32 @@ class CurlTransfer:
         self.header_lines: list[bytes] = []
         self.body: BodyDecoder | None = None
         self.header_bytes = self._header_count = 0
-        self._headers_ended = False  # the blank line after the headers was seen
+        self._headers_ended = False  # the blank line after the headers was received
         self.limit_exceeded = self._excluded_address = self._socket_error = ""
         self.raw_request = self.status_line = b""
         self.timed_out = False
-        self.is_active = True  # since the sweep before
+        self.is_active = True  # received data since the last sweep
         self.started_at = time.monotonic()
 
     def _set_common_options(self) -> None:
-        """Set the options that are the same for every request."""
+        """Set the options common to all requests."""
         http, curl = self._http, self.curl
         version = pycurl.CURL_HTTP_VERSION_1_1 if http.http11 else pycurl.CURL_HTTP_VERSION_1_0
         curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if http.http2 else version)
         if not (http.http11 or http.http2):
-            # some servers answer HTTP/1.0 as HTTP/1.1 and close all the same: libcurl would keep what is dead
+            # some servers reply to HTTP/1.0 with HTTP/1.1 and close: libcurl would reuse a dead connection
             curl.setopt(pycurl.FORBID_REUSE, 1)
-        curl.setopt(pycurl.PATH_AS_IS, 1)  # dot segments are the normalizers' matter
+        curl.setopt(pycurl.PATH_AS_IS, 1)  # URL normalizers handle dot segments
         curl.setopt(pycurl.NOSIGNAL, 1)
         ftp = pycurl.PROTO_FTP if "ftp" in http.protocols else 0
         curl.setopt(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS | ftp)
-        curl.setopt(pycurl.HTTP09_ALLOWED, True)  # what such an answer is worth is decided in answer()
+        curl.setopt(pycurl.HTTP09_ALLOWED, True)  # build_response() decides whether to accept it
         curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(http.timeout * 1000)))
         if http.time_limit > 0:
             curl.setopt(pycurl.TIMEOUT_MS, max(1, int(http.time_limit * 1000)))
         curl.setopt(pycurl.SSL_VERIFYPEER, int(http.check_certificates))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if http.check_certificates else 0)
-        curl.setopt(pycurl.PROXY, "")  # not what the environment says
+        curl.setopt(pycurl.PROXY, "")  # ignore proxies of the environment
         curl.setopt(pycurl.DNS_CACHE_TIMEOUT, 60)
         curl.setopt(pycurl.HEADERFUNCTION, self._on_header)
         curl.setopt(pycurl.WRITEFUNCTION, self._on_body)
@@ -146,8 +150,8 @@ class CurlTransfer:
         curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines(()))
 
     def _encode_header_lines(self, more: tuple[str, ...]) -> list[bytes]:
-        own = [f"{name}: {value}" for name, value in self._http.build_request_headers()]
-        return [line.encode("utf-8") for line in (*own, *more)]
+        common = [f"{name}: {value}" for name, value in self._http.build_request_headers()]
+        return [line.encode("utf-8") for line in (*common, *more)]
 
     def prepare(
         self,
@@ -159,11 +163,19 @@ class CurlTransfer:
         addresses: Sequence[str],
         overrides: RequestOverrides | None = None,
     ) -> None:
-        """Set up a request; ``headers``: lines beyond those of every request; a ``overrides`` has all of them.
+        """Set up a request.
 
-        ``addresses``: of the host, if known.
+        Args:
+            url: URL to request.
+            host: Host of the URL.
+            port: Port of the URL.
+            limit: Content limit in bytes, -1 for none.
+            headers: Header lines in addition to the common ones.
+            addresses: Addresses of the host, if known.
+            overrides: Parts of the request set by add-ons, including all header lines.
 
-        Raises AddressExcludedError when a proxy would be asked for an address that the gate refuses.
+        Raises:
+            AddressExcludedError: A proxy would connect to an address that the filter excludes.
         """
         self._reset(url, limit)
         curl, http = self.curl, self._http
@@ -173,9 +185,9 @@ class CurlTransfer:
         elif headers or http.rotating_agents:
             curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines(headers))
         if addresses or self._has_resolve_option:
-            known = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
-            # "+": libcurl forgets it in time, too
-            curl.setopt(pycurl.RESOLVE, [f"+{host}:{port}:{known}"] if known else [])
+            resolved = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
+            # "+" lets libcurl expire the entry
+            curl.setopt(pycurl.RESOLVE, [f"+{host}:{port}:{resolved}"] if resolved else [])
             self._has_resolve_option = bool(addresses)
         if overrides is not None and not overrides.is_plain_get:
             self._apply_overrides(overrides, host, addresses)
@@ -183,12 +195,12 @@ class CurlTransfer:
             self._set_proxy(host, addresses)
         if http.credentials and (credentials := http.credentials.find(host, port)) is not None:
             self._set_credentials(credentials)
-        ftp = url[:4].lower() == "ftp:"
-        if ftp or self._is_ftp:
-            self._set_ftp_options(ftp)
+        is_ftp = url[:4].lower() == "ftp:"
+        if is_ftp or self._is_ftp:
+            self._set_ftp_options(is_ftp)
 
     def _apply_overrides(self, overrides: RequestOverrides, host: str, addresses: Sequence[str]) -> None:
-        """Set what one request in many has."""
+        """Set the options that only few requests need."""
         curl = self.curl
         self._has_overrides = True
         if overrides.proxy:
@@ -206,18 +218,18 @@ class CurlTransfer:
             curl.setopt(pycurl.CUSTOMREQUEST, overrides.method)
 
     def _set_credentials(self, credentials: Credentials) -> None:
-        """Let libcurl answer a 401; the login is not sent before the server asks for it."""
+        """Let libcurl reply to a 401; the credentials are not sent before the server requests them."""
         self.has_credentials = True
         self.curl.setopt(pycurl.USERPWD, credentials.login)
         scheme = _CURL_AUTH_SCHEMES.get(credentials.scheme)
         self.curl.setopt(pycurl.HTTPAUTH, pycurl.HTTPAUTH_ANY if scheme is None else scheme | pycurl.HTTPAUTH_ONLY)
 
-    def _set_ftp_options(self, ftp: bool) -> None:
-        """Set what is different for FTP, or set it back."""
-        http, self._is_ftp = self._http, ftp
-        timeout = http.ftp.timeout if ftp else http.timeout
+    def _set_ftp_options(self, is_ftp: bool) -> None:
+        """Set the options specific to FTP, or reset them."""
+        http, self._is_ftp = self._http, is_ftp
+        timeout = http.ftp.timeout if is_ftp else http.timeout
         self.curl.setopt(pycurl.CONNECTTIMEOUT_MS, max(1, int(timeout * 1000)))
-        if ftp:
+        if is_ftp:
             self.curl.setopt(pycurl.USERPWD, http.ftp.login)
             self.curl.setopt(pycurl.OPT_FILETIME, 1)
         elif not self.has_credentials:
@@ -225,13 +237,13 @@ class CurlTransfer:
 
     def _on_debug(self, kind: int, data: bytes) -> None:
         if kind == pycurl.INFOTYPE_HEADER_OUT:
-            self.raw_request = data  # of the last request, when a login took two
+            self.raw_request = data  # the last request, if authentication took two
 
     def _set_proxy(self, host: str, addresses: Sequence[str]) -> None:
-        proxy, gate = self._http.proxy, self._http.address_filter
+        proxy, address_filter = self._http.proxy, self._http.address_filter
         if proxy is None or proxy.is_bypassed(host):
             self.curl.setopt(pycurl.PROXY, "")
-            if gate:
+            if address_filter:
                 self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
             return
         self._check_proxied_addresses(host, addresses)
@@ -241,16 +253,16 @@ class CurlTransfer:
             self.curl.setopt(pycurl.PROXYAUTH, pycurl.HTTPAUTH_ANY)
 
     def _check_proxied_addresses(self, host: str, addresses: Sequence[str]) -> None:
-        """Let a proxy open the connection: only an address that is known here can be judged here."""
-        gate = self._http.address_filter
+        """Check the known addresses, since the proxy opens the connection."""
+        address_filter = self._http.address_filter
         for address in addresses or [host]:
-            if gate and not gate.is_host_allowed(address):
+            if address_filter and not address_filter.is_host_allowed(address):
                 raise AddressExcludedError(address)
-        if gate:
+        if address_filter:
             self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
 
     def reset_for_reuse(self, headers: tuple[str, ...]) -> None:
-        """Take back what :meth:`prepare` set for one request only."""
+        """Undo the options that :meth:`prepare` set for one request."""
         if self._has_overrides:
             self.curl.reset()
             self._has_overrides = self._has_resolve_option = self._is_ftp = False
@@ -284,7 +296,7 @@ class CurlTransfer:
             return None
         if line[:5].upper() == b"HTTP/" and (not self.header_lines or self._headers_ended):
             self.status_line = line
-            self.header_lines.clear()  # what came before was an interim answer
+            self.header_lines.clear()  # the previous lines were an interim response
             self._headers_ended = False
         elif line in (b"\r\n", b"\n"):
             self._headers_ended = True
@@ -305,80 +317,80 @@ class CurlTransfer:
         return None if body.feed(data) else -1
 
     def build_response(self, code: int, message: str) -> FetchResponse:
-        """Return what the transfer came to; ``code`` and ``message`` are libcurl's, 0 for a good end."""
-        answer = self._ftp_response(code, message) if self._is_ftp else self._http_response(code, message)
+        """Return the result of the transfer; ``code`` and ``message`` are libcurl's, 0 for success."""
+        response = self._ftp_response(code, message) if self._is_ftp else self._http_response(code, message)
         if self._http.store_ip:
-            answer.ip = self.curl.getinfo(pycurl.PRIMARY_IP) or ""
-        return answer
+            response.ip = self.curl.getinfo(pycurl.PRIMARY_IP) or ""
+        return response
 
     def _http_response(self, code: int, message: str) -> FetchResponse:
         status = int(self.curl.getinfo(pycurl.RESPONSE_CODE))
         body = self.body
-        answer = FetchResponse(self.url, status, self.header_lines, body.content() if body is not None else b"")
-        answer.elapsed_ms = int((time.monotonic() - self.started_at) * 1000)
-        answer.raw_request, answer.status_line = self.raw_request, self.status_line
+        response = FetchResponse(self.url, status, self.header_lines, body.content() if body is not None else b"")
+        response.elapsed_ms = int((time.monotonic() - self.started_at) * 1000)
+        response.raw_request, response.status_line = self.raw_request, self.status_line
         if body is not None and body.truncated:
-            answer.truncated = "length"
+            response.truncated = "length"
             code = 0 if code == pycurl.E_WRITE_ERROR else code
         if status == 0 and code == 0:
-            return self._judge_without_status_line(answer)
+            return self._judge_without_status_line(response)
         if code == 0 and not self._headers_ended:
-            answer.failure = FetchFailure(
-                FailureKind.PROTOCOL, "connection closed amid the headers", RetryHint.MALFORMED_HEADERS
+            response.failure = FetchFailure(
+                FailureKind.PROTOCOL, "connection closed within the headers", RetryHint.MALFORMED_HEADERS
             )
-        elif code != 0 and not self._accept_partial(answer, code):
-            answer.failure = self._make_failure(code, message)
-        return answer
+        elif code != 0 and not self._accept_partial(response, code):
+            response.failure = self._make_failure(code, message)
+        return response
 
     def _ftp_response(self, code: int, message: str) -> FetchResponse:
-        """Return what an FTP transfer came to, as a web server would say it; a folder becomes a page of links."""
+        """Return the result of an FTP transfer in HTTP terms; a directory becomes a page of links."""
         body = self.body
-        answer = FetchResponse(self.url, 200, [], body.content() if body is not None else b"")
-        answer.elapsed_ms = int((time.monotonic() - self.started_at) * 1000)
+        response = FetchResponse(self.url, 200, [], body.content() if body is not None else b"")
+        response.elapsed_ms = int((time.monotonic() - self.started_at) * 1000)
         if body is not None and body.truncated:
-            answer.truncated, code = "length", 0
+            response.truncated, code = "length", 0
         if code in _FTP_STATUS:
-            return FetchResponse(self.url, _FTP_STATUS[code], elapsed_ms=answer.elapsed_ms)
+            return FetchResponse(self.url, _FTP_STATUS[code], elapsed_ms=response.elapsed_ms)
         if code:
-            answer.failure = self._make_failure(code, message)
+            response.failure = self._make_failure(code, message)
         elif parse_url(self.url).file.endswith("/"):
-            answer.header_lines.append(b"Content-Type: text/html; charset=utf-8")
-            answer.content = render_ftp_listing(
-                parse_url(self.url).file, answer.content, self._http.local_files.link_parent
+            response.header_lines.append(b"Content-Type: text/html; charset=utf-8")
+            response.content = render_ftp_listing(
+                parse_url(self.url).file, response.content, self._http.local_files.link_parent
             )
         else:
             modified = self.curl.getinfo(pycurl.INFO_FILETIME)
             if modified >= 0:
-                answer.header_lines.append(f"Last-Modified: {format_http_date(modified * 1000)}".encode())
-        return answer
+                response.header_lines.append(f"Last-Modified: {format_http_date(modified * 1000)}".encode())
+        return response
 
-    def _accept_partial(self, answer: FetchResponse, code: int) -> bool:
-        """Tell whether a transfer that broke off in the body is an answer all the same."""
+    def _accept_partial(self, response: FetchResponse, code: int) -> bool:
+        """Return whether a transfer that broke off within the body is accepted as a response."""
         if not self._headers_ended or self.limit_exceeded:
             return False
-        if answer.status != 200:  # the body says nothing that the status does not
-            answer.truncated = "disconnect"
+        if response.status != 200:  # the body adds nothing to the status
+            response.truncated = "disconnect"
             return True
-        if code == pycurl.E_OPERATION_TIMEDOUT and not self.timed_out and answer.content:
-            answer.truncated = "time"  # http.time.limit
+        if code == pycurl.E_OPERATION_TIMEDOUT and not self.timed_out and response.content:
+            response.truncated = "time"  # http.time.limit
             return True
-        coding = answer.get_header("Transfer-Encoding") or ""
-        if code == pycurl.E_PARTIAL_FILE and "chunked" not in coding.lower():
-            answer.truncated = "disconnect"  # fewer bytes than Content-Length says, which Nutch accepts
+        encoding = response.get_header("Transfer-Encoding") or ""
+        if code == pycurl.E_PARTIAL_FILE and "chunked" not in encoding.lower():
+            response.truncated = "disconnect"  # fewer bytes than Content-Length, which Nutch accepts
             return True
-        if self._http.keep_partial and answer.content:
-            answer.truncated = "disconnect"
+        if self._http.keep_partial and response.content:
+            response.truncated = "disconnect"
             return True
         return False
 
-    def _judge_without_status_line(self, answer: FetchResponse) -> FetchResponse:
-        """Judge an answer without a status line (HTTP/0.9, ``ICY 200 OK``, garbage)."""
-        first = answer.content[:200].split(b"\n", 1)[0].rstrip(b"\r").decode("latin-1")
+    def _judge_without_status_line(self, response: FetchResponse) -> FetchResponse:
+        """Accept or reject a response without a status line (HTTP/0.9, ``ICY 200 OK``, garbage)."""
+        first = response.content[:200].split(b"\n", 1)[0].rstrip(b"\r").decode("latin-1")
         if self._http.lenient:
-            answer.status = 200
+            response.status = 200
         else:
-            answer.failure = FetchFailure(FailureKind.PROTOCOL, f"bad status line {first[:80]!r}")
-        return answer
+            response.failure = FetchFailure(FailureKind.PROTOCOL, f"bad status line {first[:80]!r}")
+        return response
 
     def _make_failure(self, code: int, message: str) -> FetchFailure:
         if self.limit_exceeded:
@@ -388,16 +400,16 @@ class CurlTransfer:
         if self.timed_out:
             return FetchFailure(FailureKind.TIMEOUT, f"read timed out after {self._http.timeout:g} s")
         refused = code == pycurl.E_COULDNT_CONNECT and self.curl.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
-        if code in _NO_SOCKET_CODES and not refused and (lacks := self._socket_error or probe_socket_error()):
-            return FetchFailure(FailureKind.SOCKET, lacks)
+        if code in _NO_SOCKET_CODES and not refused and (socket_error := self._socket_error or probe_socket_error()):
+            return FetchFailure(FailureKind.SOCKET, socket_error)
         if code == pycurl.E_COULDNT_CONNECT:
             return FetchFailure(FailureKind.REFUSED if refused else FailureKind.CONNECT, message)
-        text = message or f"curl error {code}"
-        return FetchFailure(FAILURE_KINDS.get(code, FailureKind.OTHER), text, get_retry_hint(code, message))
+        description = message or f"curl error {code}"
+        return FetchFailure(FAILURE_KINDS.get(code, FailureKind.OTHER), description, get_retry_hint(code, message))
 
 
 class _CurlSocket:
-    """A socket for libcurl: pycurl duplicates the descriptor and lets go of this object, which closes its own."""
+    """A socket for libcurl: pycurl duplicates the descriptor and drops this object, which closes its own."""
 
     __slots__ = ("_socket",)
 

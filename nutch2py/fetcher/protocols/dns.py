@@ -1,9 +1,9 @@
-"""Names of hosts to addresses, apart from transfers: asked of DNS without a thread each, remembered for their TTL.
+"""DNS cache of the fetcher: resolves hosts apart from transfers, without a thread per host.
 
-libcurl resolves a name within the time of the transfer that needs it first, in a thread: of two hundred cold names at
-once many are given up as servers that are silent. Here c-ares asks (through aiodns): ``/etc/hosts``, then the servers
-of ``http.dns.servers`` or of the system, by UDP, by TCP where an answer is cut, each server in its turn. The handlers
-get addresses, and connect to those and no other; the address gate judges each when its socket is opened.
+libcurl resolves a host in a thread within the time of the first transfer that needs it: with two hundred uncached
+hosts, many would fail as silent servers. Here c-ares (through aiodns) reads ``/etc/hosts``, then queries the servers of
+``http.dns.servers`` or of the system, by UDP, by TCP if a response is truncated, each server in turn. The handlers
+connect only to these addresses; the address filter checks each one when its socket is opened.
 """
 
 from __future__ import annotations
@@ -30,28 +30,31 @@ from nutch2py.url.host_resolver import HostsFile
 RESOLVER_CHOICES = ("c-ares", "system")
 """Values of ``http.dns.resolver``."""
 _NOT_FOUND_CODES = frozenset({ARES_ENOTFOUND, ARES_ENODATA, ARES_EBADNAME})
-_MAX_CACHED_NAMES = 20_000  # remembered
-_MAX_ADDRESSES = 8  # of a name and family
+_MAX_CACHED_NAMES = 20_000  # hosts
+_MAX_ADDRESSES = 8  # per host and address family
 _MAX_NAME_LENGTH = 255
 _MIN_TTL, _MAX_TTL = 5, 86_400
-"""Seconds that an answer is remembered at least (``/etc/hosts`` gives no TTL) and at most."""
+"""Minimum (``/etc/hosts`` has no TTL) and maximum lifetime of a result, in seconds."""
 _NOT_FOUND_TTL, _UNANSWERED_TTL = 60, 10
 _SECOND_FAMILY_DELAY = 0.05
-"""Seconds that addresses of the first family wait for those of the second, as RFC 8305 has it."""
+"""Time that addresses of the first family wait for those of the second, in seconds (RFC 8305)."""
 _RETRY_DELAY, _MAX_RETRY_DELAY = 1.0, 4.0
-"""Seconds before a name of which DNS did not say where it is is asked for again: at first, and at most."""
-_PARALLEL_RETRY_DELAY = 3.0  # seconds without an answer after which a name is asked for again beside
+"""Initial and maximum retry delay for failed DNS lookups, in seconds."""
+_PARALLEL_RETRY_DELAY = 3.0  # seconds without a response before a parallel query
 _QUERIES_PER_RESET = 100
-"""Questions after which c-ares is to forget answers: each is kept whole (64 KiB are 1 MB there) for an hour."""
-_MAX_ISOLATED = 64  # names at once that are asked for with sockets of their own
-_NO_SORT = 1 << 7  # ARES_AI_NOSORT: c-ares would connect a socket to each address, of which there may be thousands
+"""Queries between resets of c-ares, which keeps each response for an hour (64 KiB take 1 MB there)."""
+_MAX_ISOLATED = 64  # hosts resolved concurrently with their own sockets
+_NO_SORT = 1 << 7  # ARES_AI_NOSORT: c-ares would connect a socket to each of possibly thousands of addresses
 _FIRST_TIMEOUT, _MAX_TRIES = 2.0, 6
-"""Seconds for the first question of all. Later ones wait as long as the server's earlier answers make likely, 250 ms at
-least, and twice as long each time: six, as a server that is quick for most names takes seconds for some."""
+"""Timeout of the first query in seconds, and tries per query.
+
+Later timeouts follow the server's response times, at least 250 ms, and double with each try. Six tries, since a server
+that is fast for most hosts takes seconds for some.
+"""
 
 
 class DnsResult(NamedTuple):
-    """What DNS said of a name. ``addresses``: none when ``error`` says why; ``expires_at``: by :func:`time.monotonic`."""
+    """Result of a lookup: addresses, or an error; ``expires_at`` is a time of :func:`time.monotonic`."""
 
     addresses: tuple[str, ...]
     error: socket.gaierror | None
@@ -59,13 +62,13 @@ class DnsResult(NamedTuple):
 
     @property
     def is_unanswered(self) -> bool:
-        """Whether nobody could say."""
+        """Whether no server returned a definite result."""
         return self.error is not None and self.error.errno == socket.EAI_AGAIN
 
 
 @dataclass
 class DnsStats:
-    """What was asked of DNS. ``lookups``: how many lookups; ``total_seconds``: that they took together, ``slowest_seconds``: one."""
+    """Statistics of lookups; ``total_seconds`` over all lookups, ``slowest_seconds`` of one."""
 
     lookups: int = 0
     unknown: int = 0
@@ -77,28 +80,31 @@ class DnsStats:
     def __str__(self) -> str:
         mean = 1000 * self.total_seconds / max(1, self.lookups)
         return (
-            f"DNS: {self.lookups} names, {self.unknown} unknown, {self.unanswered} without an answer, {self.retried} asked "
-            f"again, {mean:.0f} ms on average, {1000 * self.slowest_seconds:.0f} ms at most"
+            f"DNS: {self.lookups} names, {self.unknown} unknown, {self.unanswered} unanswered, {self.retried} retried, "
+            f"{mean:.0f} ms on average, {1000 * self.slowest_seconds:.0f} ms at most"
         )
 
 
 class _AresResolver(aiodns.DNSResolver):
-    """Asks DNS, and remembers little of it."""
+    """A resolver that limits the memory of c-ares' own cache."""
 
     _query_count = 0
 
     def query_addresses(self, name: str, family: socket.AddressFamily) -> asyncio.Future[Any]:
         self._query_count += 1
         if self._query_count % _QUERIES_PER_RESET == 0:
-            self._channel.reinit()  # beside reading the settings anew, the one way to have c-ares forget
+            self._channel.reinit()  # the only way to make c-ares drop its cache; it also reloads the settings
         return self.getaddrinfo(name, family, type=socket.SOCK_STREAM, flags=_NO_SORT)
 
 
 class DnsCache:
-    """The addresses of hosts, for the one event loop in which it is first asked.
+    """Addresses of hosts, for the event loop in which it is first used.
 
-    ``hosts_file`` comes before DNS. ``servers``: as ``address`` or ``address:port``, none for those of the system.
-    ``seconds``: for one name in all. ``uses_cares`` is False where each library is to ask the system by itself.
+    Args:
+        hosts_file: Consulted before DNS.
+        servers: ``address`` or ``address:port``; empty for the servers of the system.
+        timeout: Total time for one host, in seconds.
+        uses_cares: False if each library uses the system resolver itself.
     """
 
     def __init__(
@@ -111,50 +117,52 @@ class DnsCache:
         self._pending: dict[str, asyncio.Task[DnsResult]] = {}
         self._resolver: _AresResolver | None = None
         self._isolated_resolvers: dict[str, _AresResolver] = {}
-        """Of names that got a malformed answer: c-ares fails whatever else was asked with the same socket, too."""
+        """Resolvers of hosts with malformed responses: c-ares fails all queries on the same socket."""
         self._has_ipv6 = _has_ipv6()
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> DnsCache:
-        """Read ``http.hosts.file`` and ``http.dns.*``; ConfigurationError when one is malformed."""
+        """Read ``http.hosts.file`` and ``http.dns.*``; raise ConfigurationError if one is malformed."""
         resolver = conf.get_trimmed("http.dns.resolver", RESOLVER_CHOICES[0])
         if resolver not in RESOLVER_CHOICES:
             raise ConfigurationError(f"http.dns.resolver is {resolver!r}: write {' or '.join(RESOLVER_CHOICES)}")
         servers = conf.get_strings("http.dns.servers")
         for server in servers:
             _validate_server(server)
-        seconds = conf.get_float("http.dns.timeout", 20.0)
-        return cls(HostsFile.from_conf(conf), servers, seconds, uses_cares=resolver == RESOLVER_CHOICES[0])
+        timeout = conf.get_float("http.dns.timeout", 20.0)
+        return cls(HostsFile.from_conf(conf), servers, timeout, uses_cares=resolver == RESOLVER_CHOICES[0])
 
     def __deepcopy__(self, memo: dict[int, object]) -> DnsCache:
-        """Return itself: Scrapy copies all settings of a crawl, which is to have these names in common."""
+        """Return itself: Scrapy copies all settings of a crawl, which must share the cache."""
         return self
 
     def get_cached(self, host: str) -> tuple[str, ...] | None:
-        """Return the addresses of a host as far as nobody has to be asked, None otherwise.
+        """Return the addresses of a host if no query is needed, else None.
 
-        Empty for one that is an address itself. Raises :class:`socket.gaierror` for a name that was asked for in vain.
+        Empty for an address literal. Raises :class:`socket.gaierror` for a failed lookup in the cache.
         """
-        found = self.hosts_file.lookup(host)
-        if found:
-            return tuple(found)
+        listed = self.hosts_file.lookup(host)
+        if listed:
+            return tuple(listed)
         name = host.lower()
-        remembered = self._cache.get(name)
-        if remembered is not None and remembered.expires_at > time.monotonic():
-            if remembered.error is not None:
-                raise _copy_error(remembered.error)
-            return remembered.addresses
+        cached = self._cache.get(name)
+        if cached is not None and cached.expires_at > time.monotonic():
+            if cached.error is not None:
+                raise _copy_error(cached.error)
+            return cached.addresses
         return () if not self.uses_cares or parse_host_address(host) is not None else None
 
     async def resolve(self, host: str) -> tuple[str, ...]:
-        """Return the addresses of a host, IPv4 first; empty when it is an address itself, or is not ours to ask for.
+        """Return the addresses of a host, IPv4 first; empty for an address literal or without c-ares.
 
-        However many ask for a name, DNS is asked once. Raises :class:`socket.gaierror`: EAI_NONAME when there is no
-        such name or it has no address, EAI_AGAIN when nobody could say.
+        Concurrent callers share one lookup.
+
+        Raises:
+            socket.gaierror: EAI_NONAME if the host does not exist or has no address, EAI_AGAIN if the lookup failed.
         """
-        known = self.get_cached(host)
-        if known is not None:
-            return known
+        cached = self.get_cached(host)
+        if cached is not None:
+            return cached
         name = host.lower()
         if len(name) > _MAX_NAME_LENGTH:
             raise _not_found_error(host)
@@ -162,13 +170,13 @@ class DnsCache:
         if task is None:
             task = self._pending[name] = asyncio.ensure_future(self._resolve_uncached(name))
             task.add_done_callback(lambda _: self._pending.pop(name, None))
-        remembered = await asyncio.shield(task)  # who is cancelled does not take it from the others
-        if remembered.error is not None:
-            raise _copy_error(remembered.error)
-        return remembered.addresses
+        result = await asyncio.shield(task)  # a cancelled caller must not cancel the others
+        if result.error is not None:
+            raise _copy_error(result.error)
+        return result.addresses
 
     async def close(self) -> None:
-        """End the lookups under way."""
+        """Cancel the active lookups."""
         for task in list(self._pending.values()):
             task.cancel()
         self._pending.clear()
@@ -177,51 +185,51 @@ class DnsCache:
             self._resolver = None
 
     async def _resolve_uncached(self, name: str) -> DnsResult:
-        began = time.monotonic()
+        started = time.monotonic()
         self.stats.lookups += 1
         try:
-            remembered = await self._query_with_retries(name)
+            result = await self._query_with_retries(name)
         finally:
-            if alone := self._isolated_resolvers.pop(name, None):
-                await alone.close()
-        took = time.monotonic() - began
-        self.stats.total_seconds += took
-        self.stats.slowest_seconds = max(self.stats.slowest_seconds, took)
-        if remembered.error is not None:
-            if remembered.is_unanswered:
+            if resolver := self._isolated_resolvers.pop(name, None):
+                await resolver.close()
+        seconds = time.monotonic() - started
+        self.stats.total_seconds += seconds
+        self.stats.slowest_seconds = max(self.stats.slowest_seconds, seconds)
+        if result.error is not None:
+            if result.is_unanswered:
                 self.stats.unanswered += 1
             else:
                 self.stats.unknown += 1
-        self._cache[name] = remembered
+        self._cache[name] = result
         self._cache.move_to_end(name)
         if len(self._cache) > _MAX_CACHED_NAMES:
             self._cache.popitem(last=False)
-        return remembered
+        return result
 
     async def _query_with_retries(self, name: str) -> DnsResult:
-        """Ask again and again for ``http.dns.timeout``, then once more: a server may lose packets, or begin anew."""
+        """Retry for ``http.dns.timeout``, then once more: a server may lose packets or restart."""
         loop = asyncio.get_running_loop()
-        end, pause, asks = loop.time() + self._timeout, _RETRY_DELAY, 0
-        under_way: set[asyncio.Future[DnsResult]] = set()
+        deadline, pause, query_count = loop.time() + self._timeout, _RETRY_DELAY, 0
+        active: set[asyncio.Future[DnsResult]] = set()
         try:
-            while (left := end - loop.time()) > 0:
-                self.stats.retried += asks == 1
-                asks += 1
-                under_way.add(asyncio.ensure_future(self._query_families(name)))
-                # an ask that takes long goes on beside the next
-                ended, under_way = await asyncio.wait(
-                    under_way, timeout=min(left, _PARALLEL_RETRY_DELAY), return_when=asyncio.FIRST_COMPLETED
+            while (remaining := deadline - loop.time()) > 0:
+                self.stats.retried += query_count == 1
+                query_count += 1
+                active.add(asyncio.ensure_future(self._query_families(name)))
+                # a slow query continues in parallel with the next one
+                finished, active = await asyncio.wait(
+                    active, timeout=min(remaining, _PARALLEL_RETRY_DELAY), return_when=asyncio.FIRST_COMPLETED
                 )
-                for answer in (task.result() for task in ended):
-                    if not answer.is_unanswered:
-                        return answer
-                if ended:
-                    await asyncio.sleep(max(0.0, min(pause, end - loop.time())))
+                for result in (task.result() for task in finished):
+                    if not result.is_unanswered:
+                        return result
+                if finished:
+                    await asyncio.sleep(max(0.0, min(pause, deadline - loop.time())))
                     pause = min(2 * pause, _MAX_RETRY_DELAY)
         finally:
-            for task in under_way:
+            for task in active:
                 task.cancel()
-        self.stats.retried += asks <= 1
+        self.stats.retried += query_count <= 1
         await asyncio.sleep(_RETRY_DELAY)
         return await self._query_with_timeout(name)
 
@@ -230,28 +238,28 @@ class DnsCache:
             async with asyncio.timeout(self._timeout):
                 return await self._query_families(name)
         except TimeoutError:
-            return _failed_result(name, f"no answer for {self._timeout:g} s (http.dns.timeout)")
+            return _failed_result(name, f"no response for {self._timeout:g} s (http.dns.timeout)")
 
     async def _query_families(self, name: str) -> DnsResult:
-        """Ask for addresses of both families; what is not needed is not waited for."""
+        """Query both address families without waiting for unneeded results."""
         first = asyncio.ensure_future(self._query_family(name, socket.AF_INET))
         second = asyncio.ensure_future(self._query_family(name, socket.AF_INET6)) if self._has_ipv6 else None
         try:
-            answer = await first
-            if answer.is_unanswered and second is None:  # there may be addresses, and no others can be reached
-                return answer
-            if not answer.addresses:
+            result = await first
+            if result.is_unanswered and second is None:  # IPv4 addresses may exist, and IPv6 is not reachable
+                return result
+            if not result.addresses:
                 other = await (second or self._query_family(name, socket.AF_INET6))
-                if other.addresses and answer.is_unanswered:
+                if other.addresses and result.is_unanswered:
                     return other._replace(expires_at=time.monotonic() + _UNANSWERED_TTL)
-                return other if other.addresses or other.is_unanswered else answer
+                return other if other.addresses or other.is_unanswered else result
             if second is not None:
                 with suppress(TimeoutError):
                     other = await asyncio.wait_for(asyncio.shield(second), _SECOND_FAMILY_DELAY)
                     if other.addresses:
-                        until = min(answer.expires_at, other.expires_at)
-                        return DnsResult(answer.addresses + other.addresses, None, until)
-            return answer
+                        expires_at = min(result.expires_at, other.expires_at)
+                        return DnsResult(result.addresses + other.addresses, None, expires_at)
+            return result
         finally:
             for task in (first, second):
                 if task is not None:
@@ -264,38 +272,38 @@ class DnsCache:
         if self._resolver is None:
             self._resolver = self._new_resolver()
         try:
-            answer = await self._isolated_resolvers.get(name, self._resolver).query_addresses(name, family)
+            response = await self._isolated_resolvers.get(name, self._resolver).query_addresses(name, family)
         except DNSError as error:
-            number = int(error.args[0])
+            code = int(error.args[0])
             if (
-                number == ARES_EBADRESP
+                code == ARES_EBADRESP
                 and name not in self._isolated_resolvers
                 and len(self._isolated_resolvers) < _MAX_ISOLATED
             ):
                 self._isolated_resolvers[name] = self._new_resolver()
                 return await self._query_family(name, family)
-            if number in _NOT_FOUND_CODES:
+            if code in _NOT_FOUND_CODES:
                 return DnsResult((), _not_found_error(name), time.monotonic() + _NOT_FOUND_TTL)
             return _failed_result(name, str(error.args[-1]))
-        nodes = [node for node in answer.nodes if node.family == family][:_MAX_ADDRESSES]
+        nodes = [node for node in response.nodes if node.family == family][:_MAX_ADDRESSES]
         if not nodes:
             return DnsResult((), _not_found_error(name), time.monotonic() + _NOT_FOUND_TTL)
-        lives = min(max(_MIN_TTL, min(node.ttl for node in nodes)), _MAX_TTL)
-        return DnsResult(tuple(node.addr[0].decode("ascii") for node in nodes), None, time.monotonic() + lives)
+        ttl = min(max(_MIN_TTL, min(node.ttl for node in nodes)), _MAX_TTL)
+        return DnsResult(tuple(node.addr[0].decode("ascii") for node in nodes), None, time.monotonic() + ttl)
 
 
 def _not_found_error(name: str) -> socket.gaierror:
-    return socket.gaierror(socket.EAI_NONAME, f"DNS knows no address of {name[:_MAX_NAME_LENGTH]}")
+    return socket.gaierror(socket.EAI_NONAME, f"DNS has no address of {name[:_MAX_NAME_LENGTH]}")
 
 
-def _failed_result(name: str, why: str) -> DnsResult:
-    why = probe_socket_error() or why  # c-ares says of every socket that it cannot make that no server is there
-    error = socket.gaierror(socket.EAI_AGAIN, f"DNS did not say where {name} is: {why}")
+def _failed_result(name: str, cause: str) -> DnsResult:
+    cause = probe_socket_error() or cause  # c-ares reports a failed socket creation as an unreachable server
+    error = socket.gaierror(socket.EAI_AGAIN, f"cannot resolve {name}: {cause}")
     return DnsResult((), error, time.monotonic() + _UNANSWERED_TTL)
 
 
 def _copy_error(error: socket.gaierror) -> socket.gaierror:
-    """Return the error anew: one that is raised again and again would keep every traceback."""
+    """Return a copy of the error: raising the same one repeatedly would keep every traceback."""
     return socket.gaierror(*error.args)
 
 
@@ -306,14 +314,14 @@ def _validate_server(server: str) -> None:
         ip_address(address.strip("[]"))
         if 0 < int(port) < 1 << 16:
             return
-    raise ConfigurationError(f"http.dns.servers holds {server!r}: write addresses, each with :PORT where it is not 53")
+    raise ConfigurationError(f"http.dns.servers holds {server!r}: write addresses, with :PORT if it is not 53")
 
 
 def _has_ipv6() -> bool:
-    """Tell whether this machine has a way to the IPv6 internet; nothing is sent."""
+    """Return whether this machine has a route to the IPv6 internet; sends nothing."""
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:
-            probe.connect(("2001:4860:4860::8888", 53))  # connecting a datagram socket asks the routing table alone
+            probe.connect(("2001:4860:4860::8888", 53))  # connecting a datagram socket only reads the routing table
     except OSError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""What a request came to: an answer with its headers as they were sent, or a failure with its kind."""
+"""Result of a request: a response with its header lines as sent, or a failure with its kind."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 
-_LINE_OVERHEAD = 41  # bytes of memory that a header line takes beside its own
+_LINE_OVERHEAD = 41  # memory overhead of a header line in bytes
 
 
 class FailureKind(StrEnum):
-    """Why there is no answer; the names of the fetcher's counters of exceptions."""
+    """Reason of a failed request; the values are names of the fetcher's exception counters."""
 
     DNS = "unknown_host"
     REFUSED = "connection_refused"
@@ -30,23 +30,23 @@ class FailureKind(StrEnum):
 
 
 class RetryHint(Enum):
-    """What of a failure says how another try can succeed."""
+    """Another way of sending the request that may succeed."""
 
     NONE = auto()
-    """Nothing does."""
+    """No other way."""
     DEAD_CONNECTIONS = auto()
-    """Several kept connections were dead, one after the other: a fresh one can do."""
+    """Several reused connections were dead in a row: use a fresh one."""
     BAD_CONTENT_LENGTH = auto()
-    """The Content-Length is no number: the answer can be read to its end without."""
+    """Content-Length is no number: ignore it and read until the connection closes."""
     MALFORMED_HEADERS = auto()
-    """The headers are malformed in a way that a forgiving reader can read over."""
+    """The headers are malformed in a way that a lenient parser can read."""
 
 
 @dataclass(slots=True)
 class FetchFailure:
-    """A request without an answer: its kind, a text for ``f:prot`` and the log, and what another try can do about it.
+    """A failed request: its kind, a message for ``f:prot`` and the log, and a retry hint.
 
-    Nothing is decided by the text.
+    No decision depends on the message.
     """
 
     kind: FailureKind
@@ -56,11 +56,15 @@ class FetchFailure:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """What a browser made of an answer, whose content is then the document as scripts left it.
+    """Results of rendering a response, whose content is then the rendered document.
 
-    ``url``: where the page was in the end. ``limits_hit``: properties whose limit it met, so that there may be more to it.
-    ``original_content``: the content as it was sent. ``redirect_url``: where a script led to, "" for nowhere. ``document_size``: bytes of the
-    document before it was cut. ``screenshot``: a picture, where one is wanted.
+    Attributes:
+        url: Final URL of the page.
+        limits_hit: Properties whose limit was reached, so that content may be missing.
+        original_content: Content as sent by the server.
+        redirect_url: Target of a redirect by script, "" for none.
+        document_size: Size of the document in bytes before truncation.
+        screenshot: Image of the page, if configured.
     """
 
     url: str
@@ -73,13 +77,20 @@ class RenderedPage:
 
 @dataclass(slots=True)
 class FetchResponse:
-    """The answer to one GET.
+    """The response to one request.
 
-    ``header_lines``: the header lines as sent, without the status line. ``content``: the body, decoded from its transfer and
-    content encodings and cut at the limit; ``truncated`` then says why (``length``, ``time``, ``disconnect``), else it
-    is empty. ``ip``: the address that answered, when it is wanted. ``elapsed_ms``: milliseconds from the connection to
-    the last byte. ``raw_request`` and ``status_line``: both as sent, where they are wanted (WARC). With ``failure`` set
-    nothing else holds but ``ip``, of a connection that was made.
+    Attributes:
+        url: URL of the request.
+        status: HTTP status code.
+        header_lines: Header lines as sent, without the status line.
+        content: Body, decoded from transfer and content encodings and truncated at the limit.
+        truncated: Reason of truncation (``length``, ``time``, ``disconnect``), or "".
+        ip: Address of the server, if configured; also set on failures after a connection.
+        elapsed_ms: Milliseconds from the connection to the last byte.
+        raw_request: Request as sent, if configured (WARC).
+        status_line: Status line as sent, if configured (WARC).
+        failure: The failure; all fields but ``url`` and ``ip`` are then meaningless.
+        rendered: Results of rendering.
     """
 
     url: str
@@ -95,12 +106,12 @@ class FetchResponse:
     rendered: RenderedPage | None = None
 
     def as_received(self) -> FetchResponse:
-        """Return the answer as the server gave it, whatever a browser made of it."""
+        """Return the response as sent by the server, without the results of rendering."""
         return self if self.rendered is None else replace(self, content=self.rendered.original_content, rendered=None)
 
     @property
     def memory_size(self) -> int:
-        """How many bytes of memory this takes, about: what was received, and what a browser made of it."""
+        """Approximate memory in bytes: received data and results of rendering."""
         size = (
             len(self.content)
             + len(self.raw_request)
@@ -113,27 +124,27 @@ class FetchResponse:
 
     @property
     def retry_hint(self) -> RetryHint | None:
-        """What of the failure says how another try can succeed; None when there is an answer."""
+        """Retry hint of the failure; None for a successful request."""
         return None if self.failure is None else self.failure.retry_hint
 
     def iter_headers(self) -> Iterator[tuple[str, str]]:
-        """Give name and value of each header as Latin-1 text; a continued line belongs to the one before it."""
+        """Yield name and value of each header as Latin-1 text; folded lines are joined."""
         return parse_header_lines(self.header_lines)
 
     def get_header(self, name: str) -> str | None:
-        """Return the last value of a header, its name in any case, or None."""
-        wanted, found = name.lower(), None
+        """Return the last value of a header by case-insensitive name, or None."""
+        lower_name, last_value = name.lower(), None
         for key, value in self.iter_headers():
-            if key.lower() == wanted:
-                found = value
-        return found
+            if key.lower() == lower_name:
+                last_value = value
+        return last_value
 
 
 def parse_header_lines(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    """Part header lines at the colon; lines without one are left out, folded lines are joined (RFC 9112, 5.2)."""
+    """Split header lines at the colon; lines without one are skipped, folded lines are joined (RFC 9112, 5.2)."""
     name, parts = "", list[str]()
     lines = [*lines]
-    if not any(line[:1] in (b" ", b"\t") for line in lines):  # almost always: nothing is folded
+    if not any(line[:1] in (b" ", b"\t") for line in lines):  # the common case: no folded lines
         for raw in lines:
             name, colon, rest = raw.rstrip(b"\r\n").decode("latin-1").partition(":")
             if colon and name:
@@ -143,7 +154,7 @@ def parse_header_lines(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
         line = raw.rstrip(b"\r\n").decode("latin-1")
         if not line:
             continue
-        if line[0] in " \t" and name:  # one blank of the fold is dropped, as Nutch does
+        if line[0] in " \t" and name:  # drop one blank of the fold, as Nutch does
             parts.append(line[1:])
             continue
         if name:

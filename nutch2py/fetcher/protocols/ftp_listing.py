@@ -1,4 +1,4 @@
-"""Listings of FTP servers, as ``LIST`` gives them, to a page of links."""
+"""Converts ``LIST`` output of FTP servers to an HTML page of links."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DOS_LINE = re.compile(r"\d\d-\d\d-\d\d(?:\d\d)?\s+\d\d:\d\d(?:\s*+(?:AM|PM))?+\
 
 
 def parse_ftp_listing(text: str) -> Iterator[DirectoryEntry]:
-    """Give the entries of a listing in the form of Unix or of DOS; a link is taken for a file."""
+    """Yield the entries of a Unix or DOS listing; a symbolic link counts as a file."""
     for line in text.splitlines():
         if unix := _UNIX_LINE.match(line):
             kind, size, name = unix.groups()
@@ -30,6 +30,6 @@ def parse_ftp_listing(text: str) -> Iterator[DirectoryEntry]:
 
 
 def render_ftp_listing(path: str, content: bytes, link_parent: bool) -> bytes:
-    """Return the HTML page of a folder on an FTP server."""
+    """Return the HTML page of a directory on an FTP server."""
     text = content.decode("utf-8", "surrogateescape")
     return render_directory(unquote(path), sorted(parse_ftp_listing(text)), link_parent and path != "/")

@@ -1,4 +1,4 @@
-"""Header names as Nutch stores them: slips in the well-known ones are corrected (``SpellCheckedMetadata``)."""
+"""Header names as Nutch stores them: misspellings of well-known names are corrected (``SpellCheckedMetadata``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from nutch2py.support.bounded_cache import bounded_cache
 
-# Nutch's vocabulary, in the order in which its hash map gives the names: the first that is near enough wins
+# Nutch's vocabulary in the iteration order of its hash map: the first close match wins
 _KNOWN_NAMES = (
     "Transfer-Encoding",
     "Content-Encoding",
@@ -19,7 +19,7 @@ _KNOWN_NAMES = (
     "Last-Modified",
     "Location",
 )
-_LETTERS_PER_EDIT = 3  # an edit for every three letters
+_LETTERS_PER_EDIT = 3  # one edit per three letters
 
 
 def _lower_letters(name: str) -> str:
@@ -39,14 +39,14 @@ _VOCABULARY = dict(
 
 
 def _edit_distance(a: str, b: str, limit: int) -> int:
-    """Return the edits (Levenshtein) that make ``b`` of ``a``; any number from ``limit`` on when they are as many."""
+    """Return the Levenshtein distance of ``a`` and ``b``; any value >= ``limit`` if it is at least ``limit``."""
     if abs(len(a) - len(b)) >= limit:
         return limit
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
-        before, row[0] = row[0], i
+        diagonal, row[0] = row[0], i
         for j, y in enumerate(b, 1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (x != y))
+            diagonal, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, diagonal + (x != y))
         if min(row) >= limit:
             return limit
     return row[-1]
@@ -54,24 +54,24 @@ def _edit_distance(a: str, b: str, limit: int) -> int:
 
 @bounded_cache(8192, 64)
 def canonical_name(name: str) -> str:
-    """Return the well-known name that is meant, or the name as it was sent.
+    """Return the well-known name that is meant, or the name as sent.
 
     >>> canonical_name("content_type"), canonical_name("Loction"), canonical_name("x-UPPER-lower")
     ('Content-Type', 'Location', 'x-UPPER-lower')
     """
-    searched = _lower_letters(name)
-    exact = _VOCABULARY.get(searched)
+    letters = _lower_letters(name)
+    exact = _VOCABULARY.get(letters)
     if exact is not None:
         return exact
-    limit = len(searched) // _LETTERS_PER_EDIT
+    limit = len(letters) // _LETTERS_PER_EDIT
     for known, canonical in _VOCABULARY.items():
-        if _edit_distance(searched, known, limit) < limit:
+        if _edit_distance(letters, known, limit) < limit:
             return canonical
     return name
 
 
 def canonical_headers(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the headers by canonical name, the last value of a repeated one, as the column family ``h`` holds them."""
+    """Return the last value by canonical name, as the column family ``h`` stores headers."""
     headers: dict[str, str] = {}
     for name, value in fields:
         headers[canonical_name(name)] = value

@@ -1,4 +1,4 @@
-"""Logins for servers: ``http.auth.file``, in the form of Nutch's ``httpclient-auth.xml``."""
+"""Credentials for servers: ``http.auth.file``, in the format of Nutch's ``httpclient-auth.xml``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ AUTH_SCHEMES = ("basic", "digest", "ntlm")
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A login: ``user:password``, and the scheme that it is for ("" for any of :data:`AUTH_SCHEMES`)."""
+    """A login ``user:password`` and its scheme ("" for any of :data:`AUTH_SCHEMES`)."""
 
     login: str
     scheme: str = ""
 
 
 class CredentialStore:
-    """The logins of a crawl by host and port. A realm in the file is not compared: libcurl does not tell it."""
+    """Credentials by host and port. Realms in the file are ignored, since libcurl does not report them."""
 
     def __init__(self, scopes: dict[tuple[str, str], Credentials], default: Credentials | None = None) -> None:
         self._scopes, self._default = scopes, default
@@ -28,13 +28,13 @@ class CredentialStore:
         return bool(self._scopes) or self._default is not None
 
     def find(self, host: str, port: int) -> Credentials | None:
-        """Return the login for a server: that of its host and port, of its host, the default, or None."""
+        """Return the credentials for host and port, for the host, or the default; None if there are none."""
         host = host.lower()
         return self._scopes.get((host, str(port))) or self._scopes.get((host, "")) or self._default
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> CredentialStore:
-        """Read the file, if there is one; raise ConfigurationError when it is malformed."""
+        """Read the file if it exists; raise ConfigurationError if it is malformed."""
         name = conf.get_trimmed("http.auth.file", "httpclient-auth.xml")
         root = conf.resource_xml(name)
         if root is None:
@@ -52,6 +52,6 @@ class CredentialStore:
                 if scope.tag == "default":
                     default = default or Credentials(login, scheme)
                 elif scope.tag == "authscope":
-                    place = scope.get("host", "").lower(), scope.get("port", "").replace("-1", "")
-                    scopes.setdefault(place, Credentials(login, scheme))
+                    server = scope.get("host", "").lower(), scope.get("port", "").replace("-1", "")
+                    scopes.setdefault(server, Credentials(login, scheme))
         return cls(scopes, default)

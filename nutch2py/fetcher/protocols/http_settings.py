@@ -1,4 +1,4 @@
-"""What the properties ``http.*`` say of requests: who asks, how, through which proxy, and within which limits."""
+"""Settings of requests from the properties ``http.*``: identity, protocols, proxy and limits."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from nutch2py.url.url_length import max_url_length
 
 HTTP_SETTINGS_KEY = "NUTCH2PY_HTTP"
 """The Scrapy setting that carries :class:`HttpSettings` to a download handler."""
-MAX_REQUESTS_KEY = "NUTCH2PY_MOST_REQUESTS"
-"""The Scrapy setting of how often add-ons may ask for a page."""
+MAX_REQUESTS_KEY = "NUTCH2PY_MAX_REQUESTS"
+"""The Scrapy setting with the maximum number of requests for one page."""
 
 
 def build_user_agent(conf: Configuration) -> str:
-    """Return the header ``User-Agent``: ``name/version (description; url; email)``, as Nutch builds it."""
+    """Return the ``User-Agent`` header: ``name/version (description; url; email)``, as Nutch builds it."""
     name, version = conf.get_trimmed("http.agent.name"), conf.get_trimmed("http.agent.version")
-    about = [conf.get_trimmed(f"http.agent.{part}") for part in ("description", "url", "email")]
+    details = [conf.get_trimmed(f"http.agent.{part}") for part in ("description", "url", "email")]
     agent = f"{name}/{version}" if version else name
-    known = "; ".join(part for part in about if part)
-    return f"{agent} ({known})" if known else agent
+    comment = "; ".join(part for part in details if part)
+    return f"{agent} ({comment})" if comment else agent
 
 
 def require_agent_name(conf: Configuration) -> str:
-    """Return ``http.agent.name``; raise ConfigurationError when there is none: a crawler must say who it is."""
+    """Return ``http.agent.name``; raise ConfigurationError if it is empty, since a crawler must identify itself."""
     name = conf.get_trimmed("http.agent.name")
     if not name:
         raise ConfigurationError(
@@ -48,12 +48,12 @@ def _read_rotating_agents(conf: Configuration) -> tuple[str, ...]:
     name = conf.get_trimmed("http.agent.rotate.file", "agents.txt")
     agents = tuple(line.strip() for line in (conf.resource_text(name) or "").splitlines() if line.strip())
     if not agents:
-        warn(f"http.agent.rotate: {name} names no agent: http.agent.name is used")
+        warn(f"http.agent.rotate: {name} contains no agent: using http.agent.name")
     return agents
 
 
 def _read_host_cookies(conf: Configuration) -> dict[str, str]:
-    """Return host -> cookie of ``http.agent.host.cookie.file``: a line is a host, a tab and the cookie."""
+    """Return the cookie by host of ``http.agent.host.cookie.file``: lines of host, tab and cookie."""
     if not conf.get_bool("http.enable.cookie.header", True):
         return {}
     text = conf.resource_text(conf.get_trimmed("http.agent.host.cookie.file", "cookies.txt")) or ""
@@ -62,14 +62,14 @@ def _read_host_cookies(conf: Configuration) -> dict[str, str]:
 
 
 def enabled_protocols(conf: Configuration) -> frozenset[str]:
-    """Return the protocols that are spoken: http and https, and file and ftp where ``plugin.includes`` has them."""
+    """Return the enabled protocols: http, https, and file and ftp if in ``plugin.includes``."""
     selected = plugin_selector(conf)
     return frozenset({"http", "https", *(name for name in ("file", "ftp") if selected(f"protocol-{name}"))})
 
 
 @dataclass(slots=True)
 class FtpSettings:
-    """What ``ftp.*`` says. ``content_limit``: bytes to keep of a file; ``timeout``: seconds."""
+    """Settings ``ftp.*``; ``content_limit`` in bytes, ``timeout`` in seconds."""
 
     login: str
     content_limit: int
@@ -88,14 +88,14 @@ class FtpSettings:
 
 @dataclass(slots=True)
 class ProxySettings:
-    """The proxy of ``http.proxy.*``; ``bypass_rules``: hosts that are asked directly (``*`` at one end)."""
+    """The proxy of ``http.proxy.*``; ``bypass_rules``: hosts requested directly (``*`` at one end)."""
 
     url: str
     credentials: str
     bypass_rules: tuple[str, ...]
 
     def is_bypassed(self, host: str) -> bool:
-        """Tell whether a host is asked without the proxy."""
+        """Return whether a host is requested without the proxy."""
         return any(
             host == rule
             or (rule.endswith("*") and host.startswith(rule[:-1]))
@@ -105,7 +105,7 @@ class ProxySettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> ProxySettings | None:
-        """Read ``http.proxy.*``; None when no ``http.proxy.host`` is set."""
+        """Read ``http.proxy.*``; return None if ``http.proxy.host`` is unset."""
         host = conf.get_trimmed("http.proxy.host")
         if not host:
             return None
@@ -123,7 +123,7 @@ class ProxySettings:
 
 @dataclass(slots=True)
 class HttpSettings:
-    """Times in seconds, sizes in bytes; -1 stands for no limit."""
+    """Settings of requests; times in seconds, sizes in bytes, -1 for no limit."""
 
     default_user_agent: str
     rotating_agents: tuple[str, ...]
@@ -156,16 +156,23 @@ class HttpSettings:
     def from_conf(
         cls, conf: Configuration, threads: int = 10, *, sitemap: bool = False, keep_exchange: bool = False
     ) -> HttpSettings:
-        """Read the properties; raise ConfigurationError when one is malformed or ``http.agent.name`` is missing.
+        """Read the properties.
 
-        ``sitemap``: what is asked for are sitemaps. ``keep_exchange``: requests and status lines are wanted, too.
+        Args:
+            conf: Properties of the crawl.
+            threads: Number of fetcher threads.
+            sitemap: Whether the URLs are sitemaps.
+            keep_exchange: Whether requests and status lines are kept.
+
+        Raises:
+            ConfigurationError: A property is malformed, or ``http.agent.name`` is missing.
         """
         require_agent_name(conf)
         limit = conf.get_int("http.content.limit", 1048576)
         if sitemap:
             limit = conf.get_int("sitemap.content.limit", -1)
             limit = limit if limit >= 0 else conf.get_int("sitemap.size.max", 52_428_800)
-        wanted = (
+        headers = (
             ("Accept-Encoding", ACCEPT_ENCODING),
             ("Accept-Language", conf.get_trimmed("http.accept.language")),
             ("Accept-Charset", conf.get_trimmed("http.accept.charset")),
@@ -174,7 +181,7 @@ class HttpSettings:
         return cls(
             default_user_agent=build_user_agent(conf),
             rotating_agents=_read_rotating_agents(conf),
-            default_headers=tuple((name, value) for name, value in wanted if value),
+            default_headers=tuple((name, value) for name, value in headers if value),
             timeout=conf.get_int("http.timeout", 10000) / 1000,
             time_limit=conf.get_float("http.time.limit", 300),
             content_limit=limit,
@@ -201,9 +208,9 @@ class HttpSettings:
         )
 
     def choose_user_agent(self) -> str:
-        """Return the header ``User-Agent``, any of ``http.agent.rotate.file`` when these rotate."""
+        """Return the ``User-Agent`` header, a random one of ``http.agent.rotate.file`` if enabled."""
         return random.choice(self.rotating_agents) if self.rotating_agents else self.default_user_agent
 
     def build_request_headers(self) -> list[tuple[str, str]]:
-        """Return the headers of every request."""
+        """Return the headers common to all requests."""
         return [*self.default_headers, ("User-Agent", self.choose_user_agent())]

@@ -1,9 +1,9 @@
-"""A second, forgiving reader for answers that libcurl refuses.
+"""A lenient HTTP client for responses that libcurl rejects.
 
-These are: a header line without a colon, NUL bytes, bare carriage returns, no blank line before the document, a
-transfer encoding nobody asked for. Nutch and browsers read such answers, and libcurl gives none of what came, so the
-page is asked for once more, with HTTP/1.0 and without proxies. Time limits, the limit of the content and the address
-gate hold here too.
+These have a header line without a colon, NUL bytes, bare carriage returns, no blank line before the document, or an
+unrequested transfer encoding. Nutch and browsers read such responses, but libcurl returns nothing of them. The page
+is therefore requested again, with HTTP/1.0 and without proxies. Time limits, the content limit and the address filter
+apply here as well.
 """
 
 from __future__ import annotations
@@ -33,10 +33,15 @@ class HeadersTooLongError(ValueError):
 
 
 def split_head(raw: bytes, max_lines: int = _UNLIMITED, max_bytes: int = _UNLIMITED) -> tuple[int, list[bytes], int]:
-    """Part status (0: there is no status line), header lines and the offset of the body (-1: the headers do not end).
+    """Split a response into status, header lines and the offset of the body.
 
-    A line that holds the begin of an HTML document ends the headers, with a blank line or without. HeadTooLongError
-    for more than ``max_lines`` headers, or ``max_bytes`` with what interim answers take; no more is read then.
+    A line that contains the start of an HTML document ends the headers, with or without a blank line.
+
+    Returns:
+        Status (0 without a status line), header lines, and the offset of the body (-1 if the headers do not end).
+
+    Raises:
+        HeadersTooLongError: More than ``max_lines`` headers, or ``max_bytes`` including interim responses.
     """
     lines: list[bytes] = []
     status, position = 0, 0
@@ -65,8 +70,8 @@ def split_head(raw: bytes, max_lines: int = _UNLIMITED, max_bytes: int = _UNLIMI
 
 
 def decode_chunked(data: bytes) -> bytes:
-    """Take the chunk lengths out of a body, as far as it can be read."""
-    found, position = [], 0
+    """Remove the chunk framing of a body, as far as it is valid."""
+    chunks, position = [], 0
     while True:
         end = data.find(b"\n", position)
         size = data[position:end].partition(b";")[0].strip() if end >= 0 else b""
@@ -76,18 +81,18 @@ def decode_chunked(data: bytes) -> bytes:
             break
         if length <= 0:
             break
-        found.append(data[end + 1 : end + 1 + length])
+        chunks.append(data[end + 1 : end + 1 + length])
         position = end + 1 + length
         if data[position : position + 2] == b"\r\n":
             position += 2
-    return b"".join(found)
+    return b"".join(chunks)
 
 
 async def _connect(http: HttpSettings, parts: JavaURL) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
     port = parts.default_port if parts.port < 0 else parts.port
     host = parts.host.strip("[]")
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
+    entries = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in entries]
     allowed = [address for address in addresses if http.address_filter.is_allowed(address)]
     if not allowed:
         raise AddressExcludedError(addresses[0])
@@ -107,23 +112,23 @@ async def _fetch(http: HttpSettings, url: str, limit: int, headers: Sequence[str
     reader, writer, address = await asyncio.wait_for(_connect(http, parts), http.timeout)
     try:
         port = "" if parts.port < 0 else f":{parts.port}"
-        file = parts.file if parts.file.startswith("/") else "/" + parts.file
-        request = [f"GET {file} HTTP/1.0", f"Host: {parts.host}{port}", *headers, "", ""]
+        target = parts.file if parts.file.startswith("/") else "/" + parts.file
+        request = [f"GET {target} HTTP/1.0", f"Host: {parts.host}{port}", *headers, "", ""]
         writer.write("\r\n".join(request).encode("utf-8"))
         raw = bytearray()
-        most = http.header_limit + 2 * limit  # chunk lengths and a poor compression included
-        while limit < 0 or len(raw) < most:
-            piece = await asyncio.wait_for(reader.read(_CHUNK_BYTES), http.timeout)
-            if not piece:
+        max_bytes = http.header_limit + 2 * limit  # includes chunk framing and poor compression
+        while limit < 0 or len(raw) < max_bytes:
+            chunk = await asyncio.wait_for(reader.read(_CHUNK_BYTES), http.timeout)
+            if not chunk:
                 break
-            raw += piece
+            raw += chunk
     finally:
         writer.close()
     return build_response(http, url, bytes(raw), limit, address, int((time.monotonic() - started) * 1000))
 
 
 def build_response(http: HttpSettings, url: str, raw: bytes, limit: int, address: str, elapsed: int) -> FetchResponse:
-    """Make an answer of all that a server sent."""
+    """Build the response from all bytes that a server sent."""
     try:
         status, lines, position = split_head(raw, http.header_count, http.header_limit)
     except HeadersTooLongError:
@@ -135,23 +140,23 @@ def build_response(http: HttpSettings, url: str, raw: bytes, limit: int, address
             url, failure=FetchFailure(FailureKind.PROTOCOL, f"bad status line {raw[:80].decode('latin-1')!r}")
         )
     if position < 0:
-        return FetchResponse(url, failure=FetchFailure(FailureKind.CLOSED, "connection closed amid the headers"))
+        return FetchResponse(url, failure=FetchFailure(FailureKind.CLOSED, "connection closed within the headers"))
     fields = {name.lower(): value for name, value in parse_header_lines(lines)}
     data = raw[position:]
     if "chunked" in fields.get("transfer-encoding", "").lower():
         data = decode_chunked(data)
     body = BodyDecoder(parse_content_encoding(fields.get("content-encoding")), limit)
     body.feed(data)
-    answer = FetchResponse(url, status, lines, body.content(), "length" if body.truncated else "")
-    answer.ip, answer.elapsed_ms = (address if http.store_ip else ""), elapsed
-    return answer
+    response = FetchResponse(url, status, lines, body.content(), "length" if body.truncated else "")
+    response.ip, response.elapsed_ms = (address if http.store_ip else ""), elapsed
+    return response
 
 
 async def fetch_leniently(http: HttpSettings, url: str, limit: int, headers: Sequence[str]) -> FetchResponse:
-    """Ask for a URL with these header lines and read what comes as forgivingly as can be. Never raises."""
+    """Request a URL with these header lines and parse the response leniently; never raises."""
     try:
-        whole = http.time_limit if http.time_limit > 0 else None
-        return await asyncio.wait_for(_fetch(http, url, limit, headers), whole)
+        time_limit = http.time_limit if http.time_limit > 0 else None
+        return await asyncio.wait_for(_fetch(http, url, limit, headers), time_limit)
     except TimeoutError:
         return FetchResponse(url, failure=FetchFailure(FailureKind.TIMEOUT, f"read timed out after {http.timeout:g} s"))
     except AddressExcludedError as error:

@@ -1,7 +1,7 @@
-"""``file:`` URLs, answered as a web server would, and the pages that folders become (Nutch's protocol-file).
+"""``file:`` URLs with the responses of a web server, and HTML pages for directories (Nutch's protocol-file).
 
-Only with protocol-file in ``plugin.includes``: a page of the web that names ``file:`` URLs could else have any file
-that the crawler may read stored and indexed.
+Requires protocol-file in ``plugin.includes``: otherwise a web page that links ``file:`` URLs could have any file
+readable by the crawler stored and indexed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nutch2py.url.java_url import parse_url
 
 
 class DirectoryEntry(NamedTuple):
-    """What a folder holds; ``modified``: ms since 1970, or None; ``size``: bytes, or None."""
+    """An entry of a directory; ``modified``: ms since 1970, or None; ``size``: bytes, or None."""
 
     name: str
     is_dir: bool
@@ -32,7 +32,7 @@ class DirectoryEntry(NamedTuple):
 
 
 def render_directory(path: str, entries: Iterable[DirectoryEntry], link_parent: bool) -> bytes:
-    """Return the HTML page of a folder, with a link to its parent if wanted."""
+    """Return the HTML page of a directory, with a link to its parent if ``link_parent``."""
     title = escape(f"Index of {path}")
     lines = [f"<html><head><title>{title}</title></head>", f"<body><h1>{title}</h1><pre>"]
     if link_parent:
@@ -49,7 +49,7 @@ def render_directory(path: str, entries: Iterable[DirectoryEntry], link_parent: 
 
 @dataclass(frozen=True, slots=True)
 class LocalFileReader:
-    """Reads files. ``content_limit``: bytes to keep of one, -1 for all."""
+    """Reads files; ``content_limit``: bytes to keep, -1 for all."""
 
     content_limit: int
     link_parent: bool
@@ -65,64 +65,71 @@ class LocalFileReader:
         )
 
     def read(self, url: str, modified_time: int = 0) -> FetchResponse:
-        """Answer a ``file:`` URL; ``modified_time``: ms, of the copy at hand, 0 for none. Never raises.
+        """Return the response for a ``file:`` URL; never raises.
 
-        404: no such file; 401: it may not be read; 300: the path is not canonical (a symbolic link in it, or a folder
-        without its slash) and ``redirect`` is set; 304: no younger than the copy; 500: neither file nor folder.
+        Status 404: file not found; 401: not readable; 300: the path is not canonical (a symbolic link in it, or a
+        directory without its slash) and ``redirect_noncanonical`` is set; 304: not modified; 500: neither file nor
+        directory.
+
+        Args:
+            url: URL of the file.
+            modified_time: Time of the stored copy in milliseconds, 0 for none.
         """
         started = time.monotonic()
         try:
-            answer = self._read(url, modified_time)
+            response = self._read(url, modified_time)
         except (OSError, ValueError) as error:
-            text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            answer = FetchResponse(url, failure=FetchFailure(FailureKind.OTHER, text))
-        answer.elapsed_ms = int((time.monotonic() - started) * 1000)
-        return answer
+            message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            response = FetchResponse(url, failure=FetchFailure(FailureKind.OTHER, message))
+        response.elapsed_ms = int((time.monotonic() - started) * 1000)
+        return response
 
     def _read(self, url: str, modified_time: int) -> FetchResponse:
-        given = os.fsdecode(unquote_to_bytes(parse_url(url).file.partition("?")[0])) or "/"
-        if "\0" in given:
+        requested_path = os.fsdecode(unquote_to_bytes(parse_url(url).file.partition("?")[0])) or "/"
+        if "\0" in requested_path:
             return FetchResponse(url, 404)
-        path = os.path.realpath(given)
+        path = os.path.realpath(requested_path)
         try:
-            found = Path(path).stat()
+            info = Path(path).stat()
         except (FileNotFoundError, NotADirectoryError):
             return FetchResponse(url, 404)
         except PermissionError:
             return FetchResponse(url, 401)
-        folder = stat.S_ISDIR(found.st_mode)
-        canonical = path.rstrip("/") + "/" if folder else path
-        if given != canonical and self.redirect_noncanonical:
-            return FetchResponse(url, 300, [b"Location: file:" + quote(os.fsencode(canonical), safe="/~-._").encode()])
-        modified = int(found.st_mtime * 1000)
+        is_dir = stat.S_ISDIR(info.st_mode)
+        canonical_path = path.rstrip("/") + "/" if is_dir else path
+        if requested_path != canonical_path and self.redirect_noncanonical:
+            return FetchResponse(
+                url, 300, [b"Location: file:" + quote(os.fsencode(canonical_path), safe="/~-._").encode()]
+            )
+        modified = int(info.st_mtime * 1000)
         lines = [f"Last-Modified: {format_http_date(modified)}".encode()]
         if modified_time and modified // 1000 <= modified_time // 1000:
             return FetchResponse(url, 304, lines)
         if not os.access(path, os.R_OK):
             return FetchResponse(url, 401)
-        if folder:
+        if is_dir:
             content = render_directory(path, self._list_entries(path), self.link_parent and path != "/")
             lines.append(b"Content-Type: text/html; charset=utf-8")
             size = len(content)
-        elif stat.S_ISREG(found.st_mode):
+        elif stat.S_ISREG(info.st_mode):
             with Path(path).open("rb") as file:
                 content = file.read(self.content_limit if self.content_limit >= 0 else -1)
-            size = found.st_size
+            size = info.st_size
         else:
             return FetchResponse(url, 500)
-        truncated = "length" if not folder and len(content) < size else ""
+        truncated = "length" if not is_dir and len(content) < size else ""
         return FetchResponse(url, 200, [*lines, b"Content-Length: %d" % size], content, truncated)
 
     @staticmethod
     def _list_entries(path: str) -> list[DirectoryEntry]:
-        found = []
+        listed = []
         with os.scandir(path) as entries:
             for entry in entries:
                 try:
-                    about = entry.stat()
-                except OSError:  # a link to nowhere
+                    info = entry.stat()
+                except OSError:  # a dangling link
                     continue
-                folder = stat.S_ISDIR(about.st_mode)
-                if folder or stat.S_ISREG(about.st_mode):
-                    found.append(DirectoryEntry(entry.name, folder, int(about.st_mtime * 1000), about.st_size))
-        return sorted(found)
+                is_dir = stat.S_ISDIR(info.st_mode)
+                if is_dir or stat.S_ISREG(info.st_mode):
+                    listed.append(DirectoryEntry(entry.name, is_dir, int(info.st_mtime * 1000), info.st_size))
+        return sorted(listed)
