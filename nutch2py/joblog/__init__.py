@@ -1,1 +1,1 @@
-"""The job log of a crawl: what its jobs did and do, snapshots of the table, and an overview of it, for who watches."""
+"""Monitoring data of a crawl: job log, table statistics, overview, and their export as Prometheus metrics."""

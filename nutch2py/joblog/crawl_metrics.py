@@ -1,4 +1,4 @@
-"""The metrics of a crawl for Prometheus, as text in its exposition format (version 0.0.4), from the job log alone."""
+"""Prometheus metrics of a crawl in the text exposition format (version 0.0.4), computed from the job log."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _SCORE_LABELS = ("least", "mean", "greatest")  # dashboards query these: minimum
 
 
 class MetricsSource(Protocol):
-    """What is asked of a crawl: :class:`nutch2py.crawl_reader.CrawlReader` answers it."""
+    """Source of the metrics, as :class:`nutch2py.crawl_reader.CrawlReader`."""
 
     def jobs(self, limit: int = 100) -> list[JobEntry]:
-        """Return the newest entries of the job log, the newest first."""
+        """Return up to ``limit`` entries of the job log, newest first."""
 
     def table_stats(self) -> TableStats | None:
-        """Return the figures of the table, None when not known."""
+        """Return the table statistics, or None if unknown."""
 
 
 class JobMetric(NamedTuple):
-    """A metric: what it is, for people, and its value in an entry, None for none."""
+    """A metric of a job; ``get_value`` returns None for an entry without a value."""
 
     name: str
     help_text: str

@@ -1,4 +1,4 @@
-"""Overview: what the jobs that read every row have seen of a crawl as a whole, in bounded size."""
+"""Data classes of the overview: a summary of all rows in bounded size, written by jobs that scan the table."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ MAX_EDGES = 500
 
 @dataclass(frozen=True, slots=True)
 class HostSummary:
-    """A host: its ``rows`` by ``status`` (names as ``readdb -stats`` prints them), and how many are ``fetched``.
+    """Row and link counts of a host.
 
-    ``errors``: rows that are gone or are to be tried again. ``inlinks``, ``outlinks``: links from and to other hosts,
-    None when links were not counted.
+    Attributes:
+        host: Host name.
+        rows: Number of rows.
+        fetched: Number of fetched rows.
+        errors: Number of rows that are gone or will be retried.
+        status: Rows by status; names as ``readdb -stats`` prints them.
+        inlinks: Links from other hosts; None if links were not counted.
+        outlinks: Links to other hosts; None if links were not counted.
     """
 
     host: str
@@ -28,7 +34,7 @@ class HostSummary:
 
 @dataclass(frozen=True, slots=True)
 class HostEdge:
-    """How many ``links`` lead from the pages of a host to those of another one."""
+    """Number of links from the pages of a host to the pages of another host."""
 
     source: str
     target: str
@@ -37,9 +43,9 @@ class HostEdge:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Numbers of rows by a value: ``counts[i]`` of those from ``bounds[i]`` on, below ``bounds[i + 1]``.
+    """Row counts by value: ``counts[i]`` rows have a value from ``bounds[i]`` to below ``bounds[i + 1]``.
 
-    There are as many bounds as counts; the last count is open above, and the first holds all that is below, too.
+    Both have the same length. The first bucket includes all lower values, the last all higher values.
     """
 
     bounds: tuple[float, ...]
@@ -48,11 +54,14 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A crawl as a whole; ``counted_at``: when its newest part was, ms since 1970.
+    """Summary of a crawl. Parts that no job has counted are empty.
 
-    ``hosts``: those with the most rows first, :data:`MAX_HOSTS` at most, of ``host_count``. ``edges``: between
-    different hosts, the heaviest first, :data:`MAX_EDGES` at most. ``histograms``: by name, such as ``score``,
-    ``pagerank``, ``depth`` (links from a seed), ``interval`` (seconds). What no job has looked at is empty.
+    Attributes:
+        counted_at: Time of the newest part, ms since 1970.
+        hosts: Up to :data:`MAX_HOSTS` hosts, most rows first.
+        host_count: Number of all hosts.
+        edges: Up to :data:`MAX_EDGES` links between different hosts, most links first.
+        histograms: By name: ``score``, ``pagerank``, ``depth`` (links from a seed), ``interval`` (seconds).
     """
 
     counted_at: int

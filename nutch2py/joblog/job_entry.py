@@ -1,4 +1,4 @@
-"""JobEntry: a job in the log of its crawl."""
+"""Entry of the job log: state, times, resources and counters of a job."""
 
 from __future__ import annotations
 
@@ -10,29 +10,41 @@ from nutch2py.joblog.table_stats import TableStats
 
 
 class JobState(StrEnum):
-    """How a job is, or how it ended."""
+    """State of a job."""
 
     RUNNING = "running"
     FINISHED = "finished"
     FAILED = "failed"
     STOPPED = "stopped"  # by Ctrl-C or SIGTERM
-    KILLED = "killed"  # it gives no sign of life, and has not said that it ended
+    KILLED = "killed"  # without heartbeat, and without a logged end
 
 
 @dataclass(frozen=True, slots=True)
 class JobEntry:
-    """What one job did to a crawl, or does.
+    """A job of a crawl. Times are ms since 1970 by the clock of ``host``.
 
-    ``id`` sorts by the time at which jobs began. ``job``: the command's name; ``batch_id``: "" for none. ``start_time``,
-    ``finish_time`` (None while it runs, and for one that was killed) and ``last_seen``, the last sign of life, are ms since 1970
-    by the clock of ``host``. ``pid``, ``user``: whose process it was. ``exit_code``: None until it has ended;
-    ``message``: why it failed, in one line, without secrets. ``rows``: rows that its step at work has done (the one
-    that did most, when it has ended; 0 on Hadoop), of about ``expected``.
-    ``notes``: how its tasks go in their own words while it runs, of a fetch pages a second, queues (hosts that have
-    something to ask), requests under way, errors by kind and the time left, of 16 tasks at most. ``counters``: by
-    group and name, of the steps that are done. ``cpu_ms``: CPU time of its process and the children that have ended,
-    of tasks on Hadoop too; ``peak_bytes``: the most memory that one process of it had. ``table_stats``: of the table when
-    it had ended, None when not known.
+    Attributes:
+        id: Identifier; sorts by start time.
+        job: Name of the command.
+        crawl_id: Identifier of the crawl, "" for none.
+        batch_id: Batch of the job, "" for none.
+        state: State of the job.
+        start_time: Start of the job.
+        finish_time: End of the job; None while it runs and for a killed job.
+        last_seen: Last heartbeat.
+        host: Machine of the process.
+        pid: Process id.
+        user: User of the process.
+        exit_code: Exit code; None until the end.
+        message: Cause of a failure, in one line, without secrets.
+        rows: Rows processed by the current step; after the end by the step with the most rows. 0 on Hadoop.
+        expected: Estimated number of rows.
+        notes: Progress lines of up to 16 running tasks. Those of a fetch have pages per second, active queues,
+            requests in progress, errors by kind and the remaining time.
+        counters: By group and name, summed over the finished steps.
+        cpu_ms: CPU time of the process and its finished children, and of tasks on Hadoop.
+        peak_bytes: Peak memory of the largest process.
+        table_stats: Table statistics at the end of the job; None if unknown.
     """
 
     id: str

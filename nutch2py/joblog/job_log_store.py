@@ -1,8 +1,8 @@
-"""The job log as it stands in the derived table: a row for each job, the newest first.
+"""Stores the job log in the derived table: one row per job, newest first.
 
-The key is ``job/`` and the entry's id with every digit replaced by what it lacks to 15, so that a scan gives the newest
-first and ends where enough are read. A row is written by its own job alone, and read without a lock. Who has died says
-no more; so whether a job that says that it runs is still there is found out by who reads.
+The key is ``job/`` and the entry's id with every hexadecimal digit replaced by its complement to 15. So a scan returns
+the newest entries first and stops after the requested number. Only its own job writes a row; reads need no lock. A dead
+job cannot log its end, so readers check whether jobs in state ``running`` are alive.
 """
 
 from __future__ import annotations
@@ -25,16 +25,24 @@ from nutch2py.table import DataStore, KeyRange, TableQuery, prefix_range
 
 KEY_PREFIX = "job/"
 SILENT_LEASES = 10
-"""A job elsewhere of which nothing was heard for so many leases counts as killed; clocks of machines may differ."""
+"""Leases without a heartbeat after which a job of another machine counts as killed; clocks may differ."""
 _COMPLEMENT = str.maketrans("0123456789abcdef", "fedcba9876543210")
 _ENTRY_ID = re.compile(r"[0-9]{13}-[0-9a-f]{6}")
 _DATA = frozenset({DerivedRow.data})
 OWN_RUNNING_IDS: set[str] = set()
-"""The ids of the jobs that this process does."""
+"""Ids of the jobs that run in this process."""
 
 
 class StoredJobEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A row: the ``entry``, and what tells whether its job lives. ``token``: of its lock, "" for none."""
+    """A row: the entry, and the identity of its process and lock for liveness checks.
+
+    Attributes:
+        entry: The entry.
+        token: Lock token, "" for none.
+        machine: Machine id of the process.
+        started: Start time of the process, as the system reports it.
+        lease: Lease of the lock in seconds.
+    """
 
     entry: JobEntry
     token: str = ""
@@ -53,7 +61,7 @@ def entry_key(entry_id: str) -> str:
 
 
 def encode_entry(stored: StoredJobEntry) -> DerivedRow:
-    """Return a row."""
+    """Return the row of an entry."""
     row = DerivedRow()
     row.data = msgspec.json.encode(stored)
     return row
@@ -66,7 +74,7 @@ def _decode_entry(key: str, row: DerivedRow | None) -> StoredJobEntry | None:
 
 
 def read_entries(store: DataStore[DerivedRow], limit: int, before: str | None = None) -> list[JobEntry]:
-    """Return the newest entries, ``limit`` at most, of those before the entry ``before``."""
+    """Return up to ``limit`` newest entries; with ``before`` only entries older than that id."""
     if before is not None and not _ENTRY_ID.fullmatch(before):
         raise InputError(f"{before!a} is not the id of a job: nutch2py jobs lists them")
     found: list[StoredJobEntry] = []
@@ -79,15 +87,15 @@ def read_entries(store: DataStore[DerivedRow], limit: int, before: str | None = 
 
 
 def read_entry(store: DataStore[DerivedRow], entry_id: str) -> JobEntry | None:
-    """Return one entry, None when there is none."""
+    """Return one entry, or None if it does not exist."""
     stored = _get_entry(store, entry_id) if _ENTRY_ID.fullmatch(entry_id) and store.exists() else None
     return None if stored is None else _with_actual_state(store, [stored])[0]
 
 
 def _scan_entries(store: DataStore[DerivedRow], before: str | None) -> Iterator[StoredJobEntry]:
-    whole = prefix_range(KEY_PREFIX)
-    wanted = whole if before is None else KeyRange(f"{entry_key(before)}\x00", whole.stop)
-    for key, row in store.scan(TableQuery(_DATA, wanted)):
+    all_entries = prefix_range(KEY_PREFIX)
+    key_range = all_entries if before is None else KeyRange(f"{entry_key(before)}\x00", all_entries.stop)
+    for key, row in store.scan(TableQuery(_DATA, key_range)):
         stored = _decode_entry(key, row)
         if stored is not None:
             yield stored
@@ -99,22 +107,24 @@ def _get_entry(store: DataStore[DerivedRow], entry_id: str) -> StoredJobEntry | 
 
 
 def _with_actual_state(store: DataStore[DerivedRow], found: list[StoredJobEntry]) -> list[JobEntry]:
-    """Return entries, those as killed whose jobs say that they run and are dead."""
+    """Return the entries; running entries of dead jobs get the state ``killed``."""
     if all(stored.entry.state != JobState.RUNNING for stored in found):
         return [stored.entry for stored in found]
-    held = _held_tokens(store)
+    held_tokens = _held_tokens(store)
     entries = []
     for stored in found:
         latest = stored
-        if _is_dead(stored, held):  # or it has ended since we read its row: it says so before it gives its lock back
+        if _is_dead(
+            stored, held_tokens
+        ):  # or it finished after the read: a job logs its end before it releases its lock
             latest = _get_entry(store, stored.entry.id) or stored
-        killed = latest.entry.state == JobState.RUNNING and _is_dead(latest, held)
+        killed = latest.entry.state == JobState.RUNNING and _is_dead(latest, held_tokens)
         entries.append(replace(latest.entry, state=JobState.KILLED) if killed else latest.entry)
     return entries
 
 
 def _held_tokens(store: DataStore[DerivedRow]) -> frozenset[str] | None:
-    """Return the locks that are held; None when the row does not tell."""
+    """Return the tokens of the held_tokens locks; None if the lock row is unreadable."""
     row = store.get(LOCKS_KEY, _DATA)
     try:
         return frozenset(holder.token for holder in decode_holders(row.data if row is not None else None))
@@ -122,10 +132,10 @@ def _held_tokens(store: DataStore[DerivedRow]) -> frozenset[str] | None:
         return None
 
 
-def _is_dead(stored: StoredJobEntry, held: frozenset[str] | None) -> bool:
-    """Tell whether a job that says that it runs is dead.
+def _is_dead(stored: StoredJobEntry, held_tokens: frozenset[str] | None) -> bool:
+    """Return whether a job in state ``running`` is dead.
 
-    One of this machine is when its process is gone; one elsewhere when its lock is, or when it was silent for long.
+    A local job is dead if its process is gone; a remote job if its lock is gone or its heartbeat is too old.
     """
     entry = stored.entry
     if entry.state != JobState.RUNNING:
@@ -135,15 +145,15 @@ def _is_dead(stored: StoredJobEntry, held: frozenset[str] | None) -> bool:
         if entry.pid == os.getpid():
             return stored.started != process_start_time(entry.pid) or entry.id not in OWN_RUNNING_IDS
         return process.has_exited()
-    if stored.token and held is not None and stored.token not in held:
+    if stored.token and held_tokens is not None and stored.token not in held_tokens:
         return True
     return now_ms() - entry.last_seen > SILENT_LEASES * stored.lease * 1000
 
 
 def delete_old_entries(store: DataStore[DerivedRow], max_entries: int) -> int:
-    """Delete all but the newest ``max_entries`` rows of the log; return how many."""
-    doomed = [key for number, key in enumerate(store.keys(prefix_range(KEY_PREFIX))) if number >= max_entries]
+    """Delete all but the newest ``max_entries`` rows of the log; return the number of deleted rows."""
+    old_keys = [key for number, key in enumerate(store.keys(prefix_range(KEY_PREFIX))) if number >= max_entries]
     with store.batch() as batch:
-        for key in doomed:
+        for key in old_keys:
             batch.delete(key)
-    return len(doomed)
+    return len(old_keys)

@@ -1,7 +1,7 @@
-"""How a job keeps its entry in the job log: written when it begins, every few seconds, and when it has ended.
+"""Records a job in the job log: at its start, every few seconds, and at its end.
 
-A thread of its own writes while the job works, so the job waits for the log only at its end, for one row. The log takes
-no lock, waits for no service that is away, and never fails a job: what goes wrong is a warning.
+A background thread writes while the job runs, so the job waits for the log only at its end, for one row. The log takes
+no lock, does not wait for unavailable services, and never fails a job: errors are warnings.
 """
 
 from __future__ import annotations
@@ -32,34 +32,36 @@ from nutch2py.support.process_identity import ProcessIdentity
 from nutch2py.support.reporting import current_reporter, set_reporter, warn
 from nutch2py.table import DataStore, open_store
 
-_MIN_UPDATE_INTERVAL, _MAX_UPDATE_INTERVAL = (
-    2.0,
-    15.0,
-)  # seconds between two writes: at the beginning, and of a job that takes long
+_MIN_UPDATE_INTERVAL, _MAX_UPDATE_INTERVAL = 2.0, 15.0  # seconds between writes, at the start and of a long job
 _DEFAULT_MAX_ENTRIES = 10_000
-_ALWAYS_PRUNED_BELOW = 500  # entries that may be counted after each job
-_PRUNE_EVERY = 64  # of so many jobs one counts them when there may be more
-_MAX_MESSAGE_LENGTH = 500  # characters of a message
+_ALWAYS_PRUNED_BELOW = 500  # entries; up to this limit the log is pruned after each job
+_PRUNE_EVERY = 64  # with a larger log one of this many jobs prunes it
+_MAX_MESSAGE_LENGTH = 500  # characters
 _MAX_COUNTERS = 1000
-_MAX_NOTES = 16  # tasks of which it is told how they go
-_MAX_ID_TIME = 10**13  # ms: what an id has room for
+_MAX_NOTES = 16  # tasks whose progress is stored
+_MAX_ID_TIME = 10**13  # ms; the digits of an id
 _HADOOP_GROUPS = frozenset(
     {"File System Counters", "Job Counters", "Map-Reduce Framework", "Shuffle Errors"}
-    | {f"File {way} Format Counters" for way in ("Input", "Output")}
+    | {f"File {direction} Format Counters" for direction in ("Input", "Output")}
 )
 _NO_WAIT_PROPERTIES = {
     "service.wait.seconds": 0,
     "hbase.thrift.timeout": 8000,
     "hbase.thrift.connect.timeout": 3000,
 }
-"""The log does not wait for a table that is away: the job itself does, and says so."""
+"""The log does not wait for an unavailable table: the job itself does, with a warning."""
 
 
 class JobRecorder:
-    """The entry of one job, kept from :meth:`start` to :meth:`finish`. It is the account of the job's steps.
+    """Records one job from :meth:`start` to :meth:`finish`, and listens to its steps.
 
-    ``name``: as the command is called; ``batch``: "" for none. :meth:`finish` without :meth:`start` notes down a job
-    that was refused. ``quiet``: that the log cannot be written is not worth a warning, as of a job that only reads.
+    :meth:`finish` without :meth:`start` records a job that was rejected.
+
+    Args:
+        conf: Configuration of the job.
+        name: Name of the command.
+        batch: Batch of the job, "" for none.
+        is_quiet: Log no warning if the log cannot be written, as for jobs that only read.
     """
 
     def __init__(self, conf: Configuration, name: str, batch: str = "", *, is_quiet: bool = False) -> None:
@@ -71,10 +73,7 @@ class JobRecorder:
         self._start_cpu_ms, self._entry_id, self._token = _cpu_ms(), "", ""
         self._lock = threading.Lock()
         self._counters: dict[str, dict[str, int]] = {}
-        self._best_step_rows: tuple[int, int | None] = (
-            0,
-            None,
-        )  # of the step that did most, and how many were expected
+        self._best_step_rows: tuple[int, int | None] = (0, None)  # rows and expected rows of the largest step
         self._expected: int | None = None
         self._count_rows: Callable[[], int] | None = None
         self._notes: Callable[[], list[str]] = list
@@ -90,27 +89,27 @@ class JobRecorder:
         """The job and its batch."""
         return self._name, self._batch
 
-    # the steps of the job
+    # steps of the job
 
     def step_started(
         self, count_rows: Callable[[], int], expected: int | None, get_notes: Callable[[], list[str]] = list
     ) -> None:
-        """Take word that a step begins."""
+        """Use the progress of a new step."""
         with self._lock:
             self._count_rows, self._expected, self._notes = count_rows, expected, get_notes
 
     def step_closed(self) -> None:
-        """Keep how far a step came."""
+        """Store the progress of the finished step."""
         with self._lock:
             if self._count_rows is not None:
                 with suppress(OSError):
                     self._best_step_rows = max(
-                        self._best_step_rows, (self._count_rows(), self._expected), key=lambda done: done[0]
+                        self._best_step_rows, (self._count_rows(), self._expected), key=lambda progress: progress[0]
                     )
             self._count_rows, self._notes = None, list
 
     def step_finished(self, counters: Mapping[str, Mapping[str, int]]) -> None:
-        """Add what a step counted; Hadoop's own counters tell processor time and memory of its tasks."""
+        """Add the counters of a step; CPU time and memory of tasks come from Hadoop's own counters."""
         with self._lock:
             for group, names in counters.items():
                 if group in _HADOOP_GROUPS:
@@ -126,7 +125,7 @@ class JobRecorder:
     # the entry
 
     def start(self, token: str = "") -> None:
-        """Note down that the job is at work, under the lock with this token."""
+        """Record that the job runs, with the token of its lock."""
         self._token = token
         self._open_store()
         if self._store is not None:
@@ -152,8 +151,8 @@ class JobRecorder:
             )
             self._store = store
 
-    def _update_loop(self, taken: object) -> None:
-        set_reporter(taken)  # type: ignore[arg-type]
+    def _update_loop(self, reporter: object) -> None:
+        set_reporter(reporter)  # type: ignore[arg-type]
         wait = 0.0
         while not self._finished.wait(wait):
             self._write(JobState.RUNNING)
@@ -162,8 +161,8 @@ class JobRecorder:
     def finish(
         self, error: BaseException | None = None, get_table_stats: Callable[[], TableStats | None] | None = None
     ) -> None:
-        """Note down how the job has ended; ``get_table_stats`` gives a snapshot of the table."""
-        if self._process.pid != os.getpid():  # a forked child that ends by an exception
+        """Record the end of the job; ``get_table_stats`` returns the table statistics to store with it."""
+        if self._process.pid != os.getpid():  # a forked child that exits by an exception
             return
         self._finished.set()
         if self._thread is not None:
@@ -186,7 +185,7 @@ class JobRecorder:
         self._store.close()
 
     def export_metrics(self) -> None:
-        """Write and send the metrics of the crawl, when the job has ended and given its lock back."""
+        """Export the metrics of the crawl after the job released its lock."""
         if self._store is not None:
             with self._warn_on_error():
                 export_metrics(self._conf, self._store)
@@ -199,27 +198,27 @@ class JobRecorder:
             return JobState.STOPPED, 130, "interrupted"
         if isinstance(error, SystemExit | GeneratorExit):
             code = error.code if isinstance(error, SystemExit) else None
-            return JobState.STOPPED, code if isinstance(code, int) else 255, "ended from outside"
+            return JobState.STOPPED, code if isinstance(code, int) else 255, "terminated"
         if isinstance(error, NutchError):
-            code, told = error.exit_code, str(error)
-        elif (trouble := disk_error_message(error, "what this job writes")) is not None:
-            code, told = StoreError.exit_code, trouble
+            code, message = error.exit_code, str(error)
+        elif (problem := disk_error_message(error, "the output of this job")) is not None:
+            code, message = StoreError.exit_code, problem
         else:
-            code, told = 255, f"{type(error).__name__}: {error}"
+            code, message = 255, f"{type(error).__name__}: {error}"
         return (
             JobState.FAILED,
             code,
-            _to_valid_text(" ".join(redact(told, self._conf.secret_values()).split()))[:_MAX_MESSAGE_LENGTH],
+            _to_valid_text(" ".join(redact(message, self._conf.secret_values()).split()))[:_MAX_MESSAGE_LENGTH],
         )
 
     def _create_entry(
-        self, state: JobState, code: int | None, message: str, figures: TableStats | None
+        self, state: JobState, code: int | None, message: str, table_stats: TableStats | None
     ) -> StoredJobEntry:
         with self._lock:
-            done, expected = self._best_step_rows
+            rows, expected = self._best_step_rows
             if self._count_rows is not None:
-                with suppress(OSError):  # the step is just over
-                    done, expected = self._count_rows(), self._expected
+                with suppress(OSError):  # the step has just finished
+                    rows, expected = self._count_rows(), self._expected
             notes: list[str] = []
             if state == JobState.RUNNING:
                 with suppress(OSError):
@@ -234,22 +233,21 @@ class JobRecorder:
             batch_id=self._batch,
             state=state,
             start_time=self._start_time,
-            finish_time=None
-            if state == JobState.RUNNING
-            else self._start_time + elapsed,  # the clock may have been set
+            # by the monotonic clock: the system clock may have been set
+            finish_time=None if state == JobState.RUNNING else self._start_time + elapsed,
             last_seen=now_ms(),
             host=self._process.host,
             pid=self._process.pid,
             user=_user_name(),
             exit_code=code,
             message=message,
-            rows=done,
+            rows=rows,
             notes=tuple(notes),
             expected=expected,
             counters=counters,
             cpu_ms=_cpu_ms() - self._start_cpu_ms + cpu,
             peak_bytes=max(_peak_bytes(), peak),
-            table_stats=figures,
+            table_stats=table_stats,
         )
         lease = self._conf.get_float("crawl.lock.lease", 60.0)
         process = self._process
@@ -258,30 +256,30 @@ class JobRecorder:
         )
 
     def _write(
-        self, state: JobState, code: int | None = None, message: str = "", figures: TableStats | None = None
+        self, state: JobState, code: int | None = None, message: str = "", table_stats: TableStats | None = None
     ) -> None:
         assert self._store is not None
         with self._warn_on_error(), self._store.batch() as batch:
-            batch.put(entry_key(self._entry_id), encode_entry(self._create_entry(state, code, message, figures)))
+            batch.put(entry_key(self._entry_id), encode_entry(self._create_entry(state, code, message, table_stats)))
 
     @contextmanager
     def _warn_on_error(self) -> Iterator[None]:
-        """Let nothing that goes wrong in the block end a job; the first such thing is warned of."""
+        """Suppress errors of the block, so that they do not fail the job; log a warning for the first one."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001 - whatever it is: the job is more than its log
+        except Exception as error:  # noqa: BLE001 - the log must never fail the job
             if not self._has_warned and not self._is_quiet:
                 self._has_warned = True
-                warn(f"the job log cannot be written ({redact(str(error), self._conf.secret_values())})")
+                warn(f"cannot write the job log ({redact(str(error), self._conf.secret_values())})")
 
 
 @contextmanager
 def record_job(
     recorder: JobRecorder, token: str = "", get_table_stats: Callable[[], TableStats | None] | None = None
 ) -> Iterator[JobRecorder]:
-    """Keep the entry of a job for as long as it works in the block."""
+    """Record the job that runs in the block."""
     recorder.start(token)
-    before = STEP_LISTENER.set(recorder)
+    reset_token = STEP_LISTENER.set(recorder)
     try:
         with log_job_context(*recorder.job_and_batch):
             yield recorder
@@ -291,7 +289,7 @@ def record_job(
     else:
         recorder.finish(None, get_table_stats)
     finally:
-        STEP_LISTENER.reset(before)
+        STEP_LISTENER.reset(reset_token)
 
 
 def annotate_job(
@@ -300,35 +298,39 @@ def annotate_job(
     exit_code: int = 0,
     counters: Mapping[str, Mapping[str, int]] | None = None,
 ) -> None:
-    """Let the entry of the job in this thread, if there is one, have what the job itself found of the table.
+    """Add results to the entry of the job in this thread, if it is recorded.
 
-    ``exit_code``: of a job that is finished and had nothing to do; ``counters``: of a job without steps.
+    Args:
+        table_stats: Table statistics that the job counted.
+        exit_code: Exit code of a finished job that had nothing to do.
+        counters: Counters of a job without steps.
     """
-    account = STEP_LISTENER.get()
-    if isinstance(account, JobRecorder):
-        account.step_finished(counters or {})
-        account.table_stats, account.exit_code = table_stats or account.table_stats, exit_code or account.exit_code
+    recorder = STEP_LISTENER.get()
+    if isinstance(recorder, JobRecorder):
+        recorder.step_finished(counters or {})
+        recorder.table_stats = table_stats or recorder.table_stats
+        recorder.exit_code = exit_code or recorder.exit_code
 
 
 def _to_valid_text(text: str) -> str:
-    """Return a text that can be written: what came from the command line may hold bytes that are no UTF-8."""
+    """Return valid UTF-8 text: arguments of the command line may contain other bytes."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _cpu_ms() -> int:
-    """Return the processor time of this process and of its children that have ended."""
-    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    """Return the CPU time of this process and of its finished children."""
+    used = (resource.getrusage(target) for target in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return int(sum(each.ru_utime + each.ru_stime for each in used) * 1000)
 
 
 def _peak_bytes() -> int:
-    """Return the most memory that this process has had, or a child that has ended."""
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    """Return the peak memory of this process or of its largest finished child."""
+    peak = max(resource.getrusage(target).ru_maxrss for target in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _user_name() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # a container's number without a name
+    except (OSError, KeyError):  # a user id without a name, as in containers
         return str(os.getuid())

@@ -1,4 +1,4 @@
-"""Metrics at a job's end: a file for node_exporter's textfile collector, a push to a Pushgateway."""
+"""Exports metrics at the end of a job: a file for node_exporter's textfile collector, a push to a Pushgateway."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.reporting import warn
 from nutch2py.table import DataStore
 
-_PUSH_TIMEOUT = 5.0  # seconds for a push
+_PUSH_TIMEOUT = 5.0  # seconds
 
 
 class _JobLogSource(NamedTuple):
-    """The crawl as its job log shows it: the figures are those of the newest job that has some."""
+    """Metrics source over the job log; the table statistics are those of the newest job that has any."""
 
     store: DataStore[DerivedRow]
 
@@ -36,7 +36,7 @@ class _JobLogSource(NamedTuple):
 
 
 def export_metrics(conf: Configuration, store: DataStore[DerivedRow]) -> None:
-    """Write and send the metrics where the configuration wants that; what goes wrong is warned of."""
+    """Write and push the metrics as configured; errors are warnings."""
     file, url = conf.get_trimmed("metrics.file"), conf.get_trimmed("metrics.push.url")
     if not (file or url):
         return
@@ -44,7 +44,7 @@ def export_metrics(conf: Configuration, store: DataStore[DerivedRow]) -> None:
     try:
         text = render_exposition(_JobLogSource(store), crawl_id)
     except NutchError as error:
-        warn(f"there are no metrics of this job ({error})")
+        warn(f"cannot compute the metrics of this job ({error})")
         return
     if file:
         _write_metrics_file(conf.absolute(file), text)
@@ -53,18 +53,18 @@ def export_metrics(conf: Configuration, store: DataStore[DerivedRow]) -> None:
 
 
 def _write_metrics_file(path: Path, text: str) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}")  # its name ends in no .prom: nobody reads it
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")  # the collector ignores names that do not end in .prom
     try:
-        part.write_text(text, encoding="utf-8")
-        part.chmod(0o644)  # node_exporter is another user
-        part.replace(path)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.chmod(0o644)  # node_exporter is another user
+        temporary.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
-        warn(f"the metrics cannot be written to {path} ({error.strerror}): correct metrics.file")
+        temporary.unlink(missing_ok=True)
+        warn(f"cannot write the metrics to {path} ({error.strerror}): correct metrics.file")
 
 
 def pushgateway_path(crawl_id: str) -> str:
-    """Return the path under which a Pushgateway keeps the metrics of a crawl.
+    """Return the Pushgateway path (grouping key) of a crawl's metrics.
 
     >>> pushgateway_path("news"), pushgateway_path("")
     ('/metrics/job/nutch2py/crawl/news', '/metrics/job/nutch2py/crawl@base64/=')
@@ -77,15 +77,15 @@ def pushgateway_path(crawl_id: str) -> str:
 
 
 def _push_metrics(url: str, crawl_id: str, text: str) -> None:
-    import requests  # costs start-up
+    import requests  # slow import
 
-    where = f"{url.rstrip('/')}{pushgateway_path(crawl_id)}"
+    push_url = f"{url.rstrip('/')}{pushgateway_path(crawl_id)}"
     try:
-        answer = requests.put(where, text.encode(), headers={"Content-Type": CONTENT_TYPE}, timeout=_PUSH_TIMEOUT)
-        why = "" if answer.ok else f"it answers {answer.status_code}"
+        response = requests.put(push_url, text.encode(), headers={"Content-Type": CONTENT_TYPE}, timeout=_PUSH_TIMEOUT)
+        problem = "" if response.ok else f"it responded with status {response.status_code}"
     except requests.RequestException as error:
-        why = type(error).__name__
-    except ValueError as error:  # a URL that is none
-        why = type(error).__name__
-    if why:
-        warn(f"the metrics cannot be sent to {redact_address(url)} ({why}): correct metrics.push.url")
+        problem = type(error).__name__
+    except ValueError as error:  # an invalid URL
+        problem = type(error).__name__
+    if problem:
+        warn(f"cannot push the metrics to {redact_address(url)} ({problem}): correct metrics.push.url")

@@ -1,7 +1,7 @@
-"""What jobs that read every row keep of it for who watches: parts of the overview, and the figures, a row each.
+"""Stores the overview and the table statistics of a crawl in the derived table.
 
-The rows are ``m/overview/<part>`` and ``m/figures`` of the derived table. Each job writes its own part anew, so all
-is bounded; who reads puts the parts together. That one cannot be written is no reason for a job to fail.
+The rows are ``m/overview/<part>`` and ``m/figures``. Each job that scans the table replaces its own part, so the size
+is bounded; readers merge the parts. A failed write is a warning and does not fail the job.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ _DATA = frozenset({DerivedRow.data})
 
 
 def store_overview_part(store: DataStore[DerivedRow], part: str, overview: Overview) -> None:
-    """Write what a job has seen, in the place of what it saw before. ``part``: its name."""
+    """Replace a part of the overview; ``part``: its name, one per job."""
     _store_row(store, f"{OVERVIEW_PREFIX}{part}", overview)
 
 
 def store_table_stats(store: DataStore[DerivedRow], table_stats: TableStats) -> None:
-    """Write the figures that were counted."""
+    """Replace the stored table statistics."""
     _store_row(store, TABLE_STATS_KEY, table_stats)
 
 
-def _store_row(store: DataStore[DerivedRow], key: str, kept: Overview | TableStats) -> None:
+def _store_row(store: DataStore[DerivedRow], key: str, value: Overview | TableStats) -> None:
     row = DerivedRow()
-    row.data = msgspec.json.encode(kept)
+    row.data = msgspec.json.encode(value)
     try:
         store.create()
         with store.batch() as batch:
             batch.put(key, row)
     except NutchError as error:
-        warn(f"what was seen of the crawl as a whole cannot be kept ({error})")
+        warn(f"cannot store the overview of the crawl ({error})")
 
 
 def load_table_stats(store: DataStore[DerivedRow]) -> TableStats | None:
-    """Return the figures that were counted last, None for none."""
+    """Return the stored table statistics, or None."""
     row = store.get(TABLE_STATS_KEY, _DATA) if store.exists() else None
     return None if row is None else decode_stored(row.data or b"", TableStats)
 
 
 def load_overview(store: DataStore[DerivedRow]) -> Overview | None:
-    """Return all parts as one, the newest of each thing; None when there is none."""
+    """Merge the stored parts, the newest of each kind; return None without any."""
     if not store.exists():
         return None
     rows = (row for _, row in store.scan(TableQuery(_DATA, prefix_range(OVERVIEW_PREFIX))))

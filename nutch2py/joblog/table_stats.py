@@ -1,4 +1,4 @@
-"""Figures: what is known of the rows of a table without reading them."""
+"""Table statistics: row counts that are available without a table scan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ScoreSummary(NamedTuple):
-    """Bounds and mean of a number over all rows."""
+    """Minimum, mean and maximum of the score over all rows."""
 
     minimum: float
     mean: float
@@ -17,12 +17,18 @@ class ScoreSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TableStats:
-    """Numbers of rows, as they were at ``counted_at`` (ms since 1970).
+    """Row counts of a table at one time.
 
-    ``rows``: all. ``status``: by the names that ``readdb -stats`` prints, as ``status_fetched``; ``null`` is a row that
-    was injected and never fetched. ``retries``: by how often the fetch has failed since, as text. ``protocol``,
-    ``parse``: by the names of the protocol status and the parse status. ``score``: None when there is no row.
-    ``due``: how many are due for fetching, at most :data:`MAX_DUE_COUNT`; None where that is not known without reading rows.
+    Attributes:
+        counted_at: Time of the count, ms since 1970.
+        rows: Number of rows.
+        status: Rows by status, with the names of ``readdb -stats`` (``status_fetched``). ``null`` counts injected rows
+            that were never fetched.
+        retries: Rows by number of failed fetches since the last success; keys are decimal numbers.
+        protocol: Rows by name of the protocol status.
+        parse: Rows by name of the parse status.
+        score: Minimum, mean and maximum; None for an empty table.
+        due: Rows due for fetching, at most :data:`MAX_DUE_COUNT`; None if unknown without a scan.
     """
 
     counted_at: int
@@ -36,4 +42,4 @@ class TableStats:
 
 
 MAX_DUE_COUNT = 100_000
-"""Rows that are due are counted up to this number; there may be more."""
+"""Limit up to which due rows are counted."""

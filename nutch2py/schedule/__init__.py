@@ -1,1 +1,1 @@
-"""Fetch schedules: when a page is due, and what the outcome of a fetch makes of its row."""
+"""Fetch schedules: compute when a page is due and update a row after its fetch."""

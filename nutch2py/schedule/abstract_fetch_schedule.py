@@ -1,4 +1,4 @@
-"""AbstractFetchSchedule: what every schedule shares, with the numbers of Nutch's class of that name."""
+"""Base class of fetch schedules, with the constants of Nutch's AbstractFetchSchedule."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ UNKNOWN, MODIFIED, NOTMODIFIED = 0, 1, 2
 """The ``state`` of a fetched page, compared with the fetch before."""
 FIXED_INTERVAL_KEY = "nutch.fetchInterval.fixed"
 """Seed metadata: an interval in seconds, in decimal, that no schedule may change."""
-_MAX_CLOCK_SKEW_MS = SECONDS_PER_DAY * 1000  # ms by which a fetch may seem to lie ahead
+_MAX_CLOCK_SKEW_MS = SECONDS_PER_DAY * 1000  # ms that a fetch time may be ahead of the clock
 
 
 def fixed_interval(page: WebPage) -> int | None:
-    """Return the interval (s) that the seed list fixed for the page, or None."""
+    """Return the interval (s) set by the seed list for the page, or None."""
     cell = page.metadata.get(FIXED_INTERVAL_KEY)
     if cell is None:
         return None
@@ -34,20 +34,25 @@ def fixed_interval(page: WebPage) -> int | None:
 
 
 class AbstractFetchSchedule(FetchSchedule):
-    """Base of the schedules; :meth:`set_fetch_schedule` is theirs. ``default_interval``, ``max_interval`` in s."""
+    """Base of the schedules; subclasses implement :meth:`set_fetch_schedule`.
+
+    Attributes:
+        default_interval: Interval in seconds of a row without one.
+        max_interval: Longest interval in seconds (``db.fetch.interval.max``).
+    """
 
     fields: frozenset[Field[Any]] = frozenset(
         {WebPage.fetch_time, WebPage.fetch_interval, WebPage.retries_since_fetch, WebPage.metadata}
     )
 
     due_fields: frozenset[Field[Any]] = frozenset({WebPage.fetch_time, WebPage.fetch_interval})
-    """What :meth:`should_fetch` alone reads: it runs on every row of the table."""
+    """Fields that :meth:`should_fetch` reads; few, because it runs on every row of the table."""
 
     def __init__(self, conf: Configuration) -> None:
         self.default_interval, self.max_interval = FetchIntervals.from_conf(conf)
 
     def initialize(self, url: str, page: WebPage, now: int) -> None:
-        """Make a page that was found by a link due at ``now`` (ms), with the default interval and no retries."""
+        """Make a newly found page due at ``now`` (ms), with the default interval and no retries."""
         page.fetch_time = now
         page.fetch_interval = self.default_interval
         page.retries_since_fetch = 0
@@ -66,13 +71,13 @@ class AbstractFetchSchedule(FetchSchedule):
         page.retries_since_fetch = 0
 
     def get_interval(self, page: WebPage) -> int:
-        """Return the page's interval (s), the default for a row that has none (0 would make it due for ever)."""
+        """Return the page's interval (s), or the default if the row has none: with 0 it would always be due."""
         return page.fetch_interval or self.default_interval
 
     def set_page_gone_schedule(
         self, url: str, page: WebPage, prev_fetch_time: int, prev_modified_time: int, fetch_time: int
     ) -> None:
-        """Try again after an interval longer by half, at most 0.9 of the greatest; a fixed interval stays."""
+        """Schedule a retry after 1.5 times the interval, at most 0.9 of the longest; keep a fixed interval."""
         interval = fixed_interval(page)
         if interval is None:
             longer = multiply_float32(self.get_interval(page), 1.5)
@@ -83,23 +88,27 @@ class AbstractFetchSchedule(FetchSchedule):
     def set_page_retry_schedule(
         self, url: str, page: WebPage, prev_fetch_time: int, prev_modified_time: int, fetch_time: int
     ) -> None:
-        """Try again a day later, and count the retry."""
+        """Schedule a retry in one day and count it."""
         page.fetch_time = fetch_time + SECONDS_PER_DAY * 1000
         page.retries_since_fetch += 1
 
     def due_times(self, now: int) -> Sequence[tuple[int, int]] | None:
-        """Return the times up to ``now``, and those that lie too far ahead; None for another :meth:`should_fetch`."""
+        """Return the ranges of fetch times (ms) whose rows can be due: up to ``now``, and too far in the future.
+
+        Returns None if a subclass overrides :meth:`should_fetch`, whose rule is unknown here.
+        """
         if type(self).should_fetch is not AbstractFetchSchedule.should_fetch:
             return None
         return [(-(1 << 63), now), (now + self.max_interval * 1000 + 1, (1 << 63) - 1)]
 
     def should_fetch(self, url: str, page: WebPage, now: int) -> bool:
-        """Tell whether the page is due at ``now``.
+        """Return whether the page is due at ``now`` (ms).
 
-        updatedb writes no time that lies further ahead than ``db.fetch.interval.max``; a row can have one all the same,
-        of Nutch 2 or of a time when the property was greater. It waits until so long after its last fetch, which is its
-        interval before its time. Where that cannot be, since Nutch 2 had cut the interval and left the time, the page
-        is due at once, so that none is forgotten. (Nutch 2 changes such a row too, but then answers by the old time.)
+        updatedb writes no fetch time later than ``db.fetch.interval.max`` from now. A row can still have one, written
+        by Nutch 2 or under a larger limit. Such a page is due when the limit has passed since its last fetch, computed
+        as its fetch time minus its interval. If that time is implausible, because Nutch 2 cut the interval and kept
+        the fetch time, the page is due now, so that no page is lost. (Nutch 2 also changes such a row, but then
+        decides by the old time.)
         """
         longest = self.max_interval * 1000
         if page.fetch_time - now > longest:
@@ -111,9 +120,9 @@ class AbstractFetchSchedule(FetchSchedule):
         return page.fetch_time <= now
 
     def force_refetch(self, url: str, page: WebPage, asap: bool, now: int | None = None) -> None:
-        """Make the page unfetched, without retries and modified time, and cut its interval to the greatest allowed.
+        """Reset the page to unfetched, clear retries and modified time, and limit its interval to the maximum.
 
-        ``asap`` makes it due at ``now`` (ms; the clock when None), else it stays due when it was.
+        With ``asap`` the page is due at ``now`` (ms; None: the current time), otherwise its fetch time stays.
         """
         self._cut_interval(page)
         page.status = CrawlStatus.UNFETCHED

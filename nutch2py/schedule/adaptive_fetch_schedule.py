@@ -1,4 +1,4 @@
-"""AdaptiveFetchSchedule: pages that change are fetched more often, pages that do not less often."""
+"""Fetch schedule that fetches changing pages more often and unchanged pages less often."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
     """Shortens the interval by ``dec_rate`` after a change and lengthens it by ``inc_rate`` without one.
 
     Properties ``db.fetch.schedule.adaptive.*``; intervals in s, bounds by host in
-    ``adaptive-host-specific-intervals.txt``. ``max_interval`` counts up to ``db.fetch.interval.max``, so that a page
-    that waits longest is still a fetched one, and not one that has to be forced. Properties that contradict each other
-    raise ConfigurationError. With ``sync_delta`` the next fetch moves towards the time of change: by
-    ``sync_delta_rate`` of the time since the change, but of no more than the interval, and never to less than the
-    shortest interval from now. (NUTCH-1564: Nutch 2 let the whole time since the change count, so that pages unchanged
-    for long were due at once for ever; 1.22 bounds it.) A page that changed counts as modified when it was fetched, as
-    in 1.x: the older date it carries would make it look unchanged.
+    ``adaptive-host-specific-intervals.txt``. ``db.fetch.interval.max`` limits ``max_interval``, so that no page has to
+    be forced to a refetch. Contradictory properties raise ConfigurationError.
+
+    With ``sync_delta`` the next fetch moves towards the time of change: by ``sync_delta_rate`` of the time since the
+    change, limited to the interval, and never to less than the shortest interval from now. (NUTCH-1564: Nutch 2 uses
+    the whole time since the change, so that long unchanged pages are always due; 1.22 limits it.) A changed page gets
+    the fetch time as its modified time, as in 1.x: its own older date would make it look unchanged.
     """
 
     java_class = "org.apache.nutch.crawl.AdaptiveFetchSchedule"
@@ -61,7 +61,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         modified_time: int,
         state: int,
     ) -> None:
-        """Set interval, next fetch and modified times; a fixed interval is kept and not shifted."""
+        """Set interval, next fetch and modified times; keep a fixed interval without shift."""
         super().set_fetch_schedule(url, page, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
         if modified_time <= 0 or state == MODIFIED:
             modified_time = fetch_time
@@ -74,7 +74,7 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         page.prev_modified_time = prev_modified_time
 
     def _adapt_interval(self, url: str, page: WebPage, delta: int, state: int) -> tuple[int, int]:
-        """Return the new interval (s) and by how much (ms) the next fetch comes earlier; ``delta``: ms unchanged."""
+        """Return the new interval (s) and the shift (ms) to an earlier fetch; ``delta``: ms since the last change."""
         interval = self.get_interval(page)
         if state == MODIFIED:
             interval = int(multiply_float32(interval, float32(1.0 - float32(self.dec_rate))))

@@ -1,4 +1,4 @@
-"""DefaultFetchSchedule: every page again after its own interval, whether it changed or not."""
+"""Fetch schedule that fetches every page again after its interval, whether it changed or not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
         modified_time: int,
         state: int,
     ) -> None:
-        """Set the next fetch and both modified times; the interval stays."""
+        """Set the next fetch and both modified times; keep the interval."""
         super().set_fetch_schedule(url, page, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
         interval = self.get_interval(page)
         if interval != page.fetch_interval:

@@ -1,4 +1,4 @@
-"""FetchIntervals: ``db.fetch.interval.*``, which every schedule and the transition of rows share."""
+"""Default and maximum fetch interval (``db.fetch.interval.*``), shared by the schedules and the row transition."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from nutch2py.records.cells import float32
 
 
 def multiply_float32(seconds: int, factor: float) -> float:
-    """Multiply as Java multiplies an int by a float of four bytes."""
+    """Multiply with 32-bit float arithmetic, as Java multiplies an int by a float."""
     return float32(float32(seconds) * float32(factor))
 
 
-def shorten_interval(greatest: int) -> int:
-    """Return what an interval above the greatest is cut to: 0.9 of that, in s."""
-    return math.floor(multiply_float32(greatest, 0.9) + 0.5)
+def shorten_interval(maximum_interval: int) -> int:
+    """Return the interval (s) that replaces one above the maximum: 0.9 of the maximum."""
+    return math.floor(multiply_float32(maximum_interval, 0.9) + 0.5)
 
 
 class FetchIntervals(NamedTuple):
-    """``default``: of a page of which nothing is known; ``maximum``: within which every page is fetched again. In s.
+    """Fetch intervals in seconds, at least 1: with 0 every page would be due in every round.
 
-    Both are at least a second: with 0, each page would be due in every round, for ever.
+    Attributes:
+        default: Interval of a page without one.
+        maximum: Time within which every page is fetched again.
     """
 
     default: int
@@ -30,5 +32,5 @@ class FetchIntervals(NamedTuple):
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> FetchIntervals:
-        """Read the properties; raise ConfigurationError for what is no interval."""
+        """Read the properties; raise ConfigurationError for an invalid interval."""
         return cls(conf.get_int("db.fetch.interval.default", 2592000), conf.get_int("db.fetch.interval.max", 7776000))

@@ -1,4 +1,4 @@
-"""The fetch schedule that the configuration names."""
+"""Creates and checks the configured fetch schedule."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nutch2py.support.reporting import warn
 
 
 def create_fetch_schedule(conf: Configuration) -> FetchSchedule:
-    """Return the schedule that ``db.fetch.schedule.class`` names (Java class, Python class or plug-in id)."""
+    """Return the schedule named in ``db.fetch.schedule.class`` (Java class, Python class or plug-in id)."""
     schedule: FetchSchedule = create_named_plugin(
         conf, "fetchschedule", conf.get_trimmed("db.fetch.schedule.class", "DefaultFetchSchedule")
     )
@@ -18,9 +18,11 @@ def create_fetch_schedule(conf: Configuration) -> FetchSchedule:
 
 
 def check_fetch_schedule(conf: Configuration) -> None:
-    """Refuse or warn of properties that contradict each other: once, before a job that goes by the schedule begins.
+    """Check the interval properties once, before a job that uses the schedule starts.
 
-    Raises ConfigurationError for what has no meaning. What has one, though hardly the one that is meant, is warned of.
+    Raises:
+        ConfigurationError: The properties contradict each other. Valid but probably unintended values only log a
+            warning.
     """
     create_fetch_schedule(conf)
     default, greatest = FetchIntervals.from_conf(conf)

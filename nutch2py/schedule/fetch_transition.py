@@ -1,4 +1,4 @@
-"""What a fetch makes of a row: the DbUpdateReducer's switch over the status that the fetcher left."""
+"""Updates a row after its fetch, by the status that the fetcher wrote (Nutch's DbUpdateReducer)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TRANSITION_FIELDS: frozenset[Field[Any]] = frozenset(
         WebPage.markers,
     }
 )
-"""What :func:`apply_fetch` reads, besides the ``fields`` of the schedule."""
+"""Fields that :func:`apply_fetch` reads, in addition to the ``fields`` of the schedule."""
 
 _SUCCESS_STATUSES = frozenset(
     {CrawlStatus.FETCHED, CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM, CrawlStatus.NOTMODIFIED}
@@ -35,7 +35,12 @@ _SUCCESS_STATUSES = frozenset(
 
 
 class TransitionLimits(NamedTuple):
-    """``max_retries``: failures in a row after which a page is gone; ``max_interval``: in s."""
+    """Limits of the transition.
+
+    Attributes:
+        max_retries: Consecutive failures after which a page is gone.
+        max_interval: Longest time in seconds until the next fetch.
+    """
 
     max_retries: int
     max_interval: int
@@ -47,21 +52,21 @@ class TransitionLimits(NamedTuple):
 
 
 def initialize_page(url: str, page: WebPage, schedule: FetchSchedule, now: int) -> None:
-    """Make the row of a page that was found by a link: unfetched, due at ``now`` (ms)."""
+    """Set up the row of a newly found page: unfetched, due at ``now`` (ms)."""
     schedule.initialize(url, page, now)
     page.status = CrawlStatus.UNFETCHED
 
 
 def apply_fetch(url: str, page: WebPage, schedule: FetchSchedule, limits: TransitionLimits) -> bool:
-    """Set status, next fetch, interval, retries and modified times after a fetch; return False if there was none.
+    """Set status, next fetch, interval, retries and modified times after a fetch; return False without a fetch.
 
-    ``page.status`` and ``page.fetch_time`` are what the fetcher wrote. A row without the fetch mark was generated but
-    not fetched (time limit, crash) and is left alone; Nutch 2 postpones such a row as if it had been fetched again.
-    Since updatedb takes the mark away, a row is never moved on twice.
+    ``page.status`` and ``page.fetch_time`` have the values that the fetcher wrote. A row without the fetch mark was
+    generated but not fetched (time limit, crash) and stays unchanged; Nutch 2 postpones such a row as if it had been
+    fetched. updatedb removes the mark, so the transition runs once per fetch.
 
-    A page that has failed too often is gone, and waits as such a page does, though its interval stays (Nutch 1
-    lengthens that for good, and in Nutch 2 the page is due daily for ever). Whatever the schedule says, the next fetch
-    is at most ``max_interval`` after this one; Nutch 2 cuts the interval only, and leaves the page to wait.
+    A page that failed too often becomes gone and is rescheduled as such, but keeps its interval (Nutch 1 lengthens it
+    permanently; in Nutch 2 the page stays due daily). The next fetch is at most ``max_interval`` after this one,
+    whatever the schedule computes; Nutch 2 limits the interval only, not the fetch time.
     """
     if page.markers.get(Mark.FETCH) is None:
         return False
@@ -78,7 +83,7 @@ def apply_fetch(url: str, page: WebPage, schedule: FetchSchedule, limits: Transi
         if page.retries_since_fetch >= limits.max_retries:
             page.status, interval = CrawlStatus.GONE, page.fetch_interval
             schedule.set_page_gone_schedule(url, page, 0, page.prev_modified_time, fetched)
-            page.fetch_interval = interval  # that of the page, by which it goes again once its server answers
+            page.fetch_interval = interval  # used again once the server responds
     elif page.status == CrawlStatus.GONE:
         schedule.set_page_gone_schedule(url, page, 0, page.prev_modified_time, fetched)
     _cap_next_fetch(page, fetched, limits.max_interval)
@@ -86,7 +91,7 @@ def apply_fetch(url: str, page: WebPage, schedule: FetchSchedule, limits: Transi
 
 
 def _cap_next_fetch(page: WebPage, fetched: int, max_interval: int) -> None:
-    """Let the next fetch be at most ``max_interval`` (s) after the one at ``fetched`` (ms)."""
+    """Limit the next fetch to ``max_interval`` (s) after the fetch at ``fetched`` (ms)."""
     if page.fetch_time - fetched <= max_interval * 1000:
         return
     if not 0 < page.fetch_interval <= max_interval:
@@ -95,10 +100,10 @@ def _cap_next_fetch(page: WebPage, fetched: int, max_interval: int) -> None:
 
 
 def compare_signatures(page: WebPage) -> int:
-    """Return whether the page changed since the fetch before: UNKNOWN, MODIFIED or NOTMODIFIED.
+    """Compare the page with the previous fetch: return UNKNOWN, MODIFIED or NOTMODIFIED.
 
-    Signatures are compared only if this fetch was parsed: else they are those of two earlier fetches (Nutch 2 compares
-    them even then, and calls a page modified of which the server said that it is not).
+    Signatures count only if this fetch was parsed; otherwise both belong to earlier fetches. (Nutch 2 compares them
+    anyway, and marks pages as modified that the server reported as not modified.)
     """
     if page.status == CrawlStatus.NOTMODIFIED:
         return NOTMODIFIED
@@ -111,8 +116,8 @@ def compare_signatures(page: WebPage) -> int:
 def _modified_times(page: WebPage, fetched: int, state: int) -> tuple[int, int]:
     """Return modified and previous modified time (ms).
 
-    The answer's Last-Modified goes before. Without one, a page that has changed was modified when it was fetched, and
-    the times of any other stay.
+    The response's Last-Modified header has priority. Without it, a changed page gets the fetch time, and other pages
+    keep their times.
     """
     header = page.headers.get("Last-Modified")
     if header is not None:

@@ -1,4 +1,4 @@
-"""HostIntervals: bounds of the fetch interval by host, from ``adaptive-host-specific-intervals.txt`` (NUTCH-3029)."""
+"""Bounds of the fetch interval by host, read from ``adaptive-host-specific-intervals.txt`` (NUTCH-3029)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ HOST_INTERVALS_FILE = "adaptive-host-specific-intervals.txt"
 
 
 class HostIntervals:
-    """Shortest and longest interval (s) of each host, within those of the schedule."""
+    """Shortest and longest interval (s) by host, within the bounds of the schedule."""
 
     def __init__(self, shortest: int, longest: int, hosts: dict[str, tuple[int, int]]) -> None:
         self.shortest, self.longest, self.intervals = shortest, longest, hosts
 
     @classmethod
     def load(cls, conf: Configuration, shortest: int, longest: int) -> HostIntervals:
-        """Read the file, which may be absent.
+        """Read the file, if it exists.
 
-        A line is ``HOST MIN MAX``; ``0`` and ``default`` stand for the schedule's own bound. Raises
-        ConfigurationError with the line that is malformed, where Nutch logs it and goes on without.
+        A line is ``HOST MIN MAX``; ``0`` and ``default`` select the schedule's own bound. A malformed line raises
+        ConfigurationError with its number, while Nutch logs and ignores it.
         """
         if shortest > longest:
             raise ConfigurationError(
@@ -39,25 +39,26 @@ class HostIntervals:
         parts = line.split()
         try:
             host, low, high = parts
-            least, most = (0 if part.lower() == "default" else int(float(part)) for part in (low, high))
+            low_bound, high_bound = (0 if part.lower() == "default" else int(float(part)) for part in (low, high))
         except (ValueError, OverflowError):
             raise ConfigurationError(
                 f"{HOST_INTERVALS_FILE} line {number}: write HOST MIN MAX, intervals in seconds"
             ) from None
-        least, most = least or shortest, most or longest
-        if not shortest <= least <= most <= longest:
+        low_bound, high_bound = low_bound or shortest, high_bound or longest
+        if not shortest <= low_bound <= high_bound <= longest:
             raise ConfigurationError(
-                f"{HOST_INTERVALS_FILE} line {number}: the interval {least} to {most} must lie within {shortest} to {longest}"
+                f"{HOST_INTERVALS_FILE} line {number}: the interval {low_bound} to {high_bound} is not within "
+                f"{shortest} to {longest}: correct it"
             )
-        return host.lower(), (least, most)
+        return host.lower(), (low_bound, high_bound)
 
     def get_bounds(self, url: str) -> tuple[int, int]:
         """Return the shortest and the longest interval for a URL."""
         if self.intervals:
             try:
-                found = self.intervals.get(urlsplit(url).hostname or "")
+                bounds = self.intervals.get(urlsplit(url).hostname or "")
             except ValueError:  # not a URL
-                found = None
-            if found is not None:
-                return found
+                bounds = None
+            if bounds is not None:
+                return bounds
         return self.shortest, self.longest

@@ -1,1 +1,1 @@
-"""Scoring: what pages are worth, as plug-ins that :mod:`nutch2py.scoring.scoring_filters` runs in order."""
+"""Scoring plug-ins, run in order by :mod:`nutch2py.scoring.scoring_filters`, and the PageRank arithmetic."""

@@ -1,9 +1,8 @@
-"""scoring-depth (Nutch 1): follow links only so many hops from the seeds, and fetch near pages first.
+"""scoring-depth (Nutch 1): limits the depth of links from the seeds and fetches near pages first.
 
-A table of Nutch 2 counts the hops itself, in the mark ``dist`` (0 for a seed), so the depth is ``dist`` + 1 and
-nothing else is stored. What differs from Nutch 1: a limit in a seed's metadata (``_maxdepth_``) holds for the links of
-the seed itself, since links carry no limits from page to page; ``scoring.depth.override.pattern`` sets one for a part
-of the web.
+The mark ``dist`` of a Nutch 2 table counts the hops (0 for a seed), so the depth is ``dist`` + 1 and nothing else is
+stored. Unlike Nutch 1, a limit in a seed's metadata (``_maxdepth_``) applies to the links of the seed only, because
+links carry no limits from page to page. ``scoring.depth.override.pattern`` sets a limit for matching URLs.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ DEFAULT_MAX_DEPTH = 1000
 
 
 class DepthScoringFilter(ScoringFilter):
-    """Drops the links of pages at the greatest depth. Put it before OPIC, or the dropped links take cash with them."""
+    """Drops the links of pages at the maximum depth. Order it before OPIC, or dropped links consume cash."""
 
     java_class = "org.apache.nutch.scoring.depth.DepthScoringFilter"
     fields: frozenset[Field[Any]] = frozenset({WebPage.markers, WebPage.metadata})
@@ -56,11 +55,11 @@ class DepthScoringFilter(ScoringFilter):
         distance = page.markers.get(Mark.DISTANCE)
         if distance is not None and distance.isdecimal():
             return int(distance) + 1
-        # a URL that a sitemap lists was not reached by a link: its depth is that of a seed
+        # no link leads to a URL from a sitemap: it has the depth of a seed
         return 1 if Mark.INJECT in page.markers else None
 
     def injected_score(self, url: str, page: WebPage) -> None:
-        """Check the seed's own limit; raise InputError unless it is a whole number."""
+        """Validate the seed's own limit; raise InputError unless it is a whole number."""
         cell = page.metadata.get(MAX_DEPTH_KEY)
         if cell is not None and not decode_text(cell).strip().isdecimal():
             raise InputError(f"seed {url}: {MAX_DEPTH_KEY} is {decode_text(cell)!r}: write a whole number")
@@ -69,13 +68,13 @@ class DepthScoringFilter(ScoringFilter):
         """Do nothing: the job counts the hops."""
 
     def generator_sort_value(self, url: str, page: WebPage, init: float) -> float:
-        """Return ``init`` times (1 + levels left below the limit); a page of unknown depth counts as the deepest."""
+        """Return ``init`` times (1 + remaining levels); a page of unknown depth counts as the deepest."""
         limit = self._max_depth_of(url, page)
         depth = self._depth_of(page)
         return float32(init * (1 + limit - (limit if depth is None else depth)))
 
     def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
-        """Return the links, or none when the page is at the limit or its depth is unknown."""
+        """Return the links, or none if the page is at the limit or its depth is unknown."""
         depth = self._depth_of(page)
         return links if depth is not None and depth < self._max_depth_of(url, page) else []
 

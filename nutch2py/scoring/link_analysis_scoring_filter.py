@@ -1,4 +1,4 @@
-"""scoring-link: use the score that a link analysis wrote into the table (``s:s``), and change nothing."""
+"""scoring-link: uses the score that a link analysis wrote into the table (``s:s``), unchanged."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class LinkAnalysisScoringFilter(ScoringFilter):
         return float32(page.score * init)
 
     def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
-        """Return the links as they are."""
+        """Return the links unchanged."""
         return links
 
     def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
         """Keep the score: only the analysis changes it."""
 
     def indexer_score(self, url: str, page: WebPage, init: float) -> float:
-        """Return the normalized score; as in Nutch, ``init`` plays no part."""
+        """Return the normalized score; as in Nutch, ``init`` is ignored."""
         return float32(self.normalization * page.score)

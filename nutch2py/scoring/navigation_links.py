@@ -1,7 +1,7 @@
-"""Navigation: links that so many pages of a site have that they say nothing of the page they lead to.
+"""Finds navigation links: links that so many pages of a site share that they carry no information on the target.
 
-A menu stands on every page, as does a footer, and tells what the site's design is, not what its authors cite. Such
-links within a site are left out; one to another site counts once, as one page's: it is one voice, however often shown.
+Menus and footers reflect the design of a site, not a choice of its authors. Navigation links within a site do not
+count for PageRank. A navigation link to another site counts once, as the link of one page.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     Indices = NDArray[np.int64]
 
 MIN_ALLOWED_LINKS = 3
-"""As many pages of a site may link to a page however small the site is."""
+"""Linking pages of a site that are never navigation, however small the site is."""
 
 
 def max_linking_pages(linking: Indices, share: float) -> Indices:
-    """Return how many pages of each site may link to one page; of more it is navigation.
+    """Return the maximum number of linking pages by site; a link on more pages is navigation.
 
-    ``linking``: how many pages of each site have links; ``share`` of them: 1 calls nothing navigation.
+    Args:
+        linking: Number of pages with links, by site.
+        share: Part of these pages; with 1 no link is navigation.
     """
     import numpy as np
 
@@ -33,10 +35,14 @@ def max_linking_pages(linking: Indices, share: float) -> Indices:
 def navigation_mask(
     sites: Indices, targets: NDArray[np.int64 | np.uint64], allowed: Indices, keeps_first: bool
 ) -> Mask:
-    """Tell of each link whether it is navigation that does not count.
+    """Return a mask of the links that are navigation and do not count.
 
-    ``sites``: where in ``allowed`` the site stands that the link is from, ascending, and within a site in the order of its
-    pages, each of which has a link to a target once; ``keeps_first``: the first of each site to a target counts.
+    Args:
+        sites: Index into ``allowed`` of the source site of each link, ascending, and within a site in the order of its
+            pages. A page has a link to a target at most once.
+        targets: Target of each link.
+        allowed: Result of :func:`max_linking_pages`.
+        keeps_first: The first link of each site to a target counts.
     """
     import numpy as np
 
@@ -55,7 +61,10 @@ def navigation_mask(
 
 
 def site_navigation_mask(targets: Indices, page_count: int, allowed: int, keeps_first: bool, chunk_size: int) -> Mask:
-    """Tell it of the links of one site, however many: 9 bytes for each of ``page_count``, and what ``chunk_size`` links take."""
+    """Return :func:`navigation_mask` of one site of any size.
+
+    Takes 9 bytes for each of ``page_count`` pages, and the memory of ``chunk_size`` links.
+    """
     import numpy as np
 
     over = np.bincount(targets, minlength=page_count) > allowed

@@ -1,8 +1,8 @@
-"""OPIC: every page has cash, which it gives in equal shares to the pages it links to.
+"""scoring-opic: each page distributes its cash in equal shares to the pages that it links to.
 
-A variant of Abiteboul, Preda, Cobena: Adaptive On-Line Page Importance Computation (WWW 2003). All arithmetic is that
-of floats of four bytes: a double holds the sum, product and quotient of two such floats closely enough that rounding
-it gives the very float that Java's arithmetic gives.
+A variant of Abiteboul, Preda, Cobena: Adaptive On-Line Page Importance Computation (WWW 2003). All arithmetic is
+32-bit: a double holds the sum, product and quotient of two 32-bit floats precisely enough that rounding it gives the
+same float as Java's arithmetic.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ from nutch2py.records.record import Field
 from nutch2py.records.webpage import MetadataKey, WebPage
 
 _FLOAT = struct.Struct(">f")
-_create_link: Callable[[Sequence[Any]], ScoredLink] = partial(
-    tuple.__new__, ScoredLink
-)  # at half the cost of the class
+# half the cost of calling the class
+_create_link: Callable[[Sequence[Any]], ScoredLink] = partial(tuple.__new__, ScoredLink)
 _ZERO_CASH = encode_float(0.0)
 
 
 def host_of_url(url: str) -> str:
-    """Return the host of a URL in lower case, without user info and port; empty when it has none.
+    """Return the host of a URL in lower case, without user info and port; empty if it has none.
 
-    >>> host_of("http://me:pw@Foo.COM:8983/x@y:1")
+    >>> host_of_url("http://me:pw@Foo.COM:8983/x@y:1")
     'foo.com'
-    >>> host_of("http://[::1]:80/")
+    >>> host_of_url("http://[::1]:80/")
     '[::1]'
     """
     _, found, rest = url.partition("://")
@@ -45,13 +44,13 @@ def host_of_url(url: str) -> str:
 
 
 def sum_float32(start: float, scores: Sequence[float]) -> float:
-    """Return the sum rounded to four bytes after every addition, in the order given."""
+    """Return the sum in the given order, rounded to 32 bits after every addition."""
     pack, unpack = _FLOAT.pack, _FLOAT.unpack
     total = start
     try:
         for score in scores:
             (total,) = unpack(pack(total + score))
-    except OverflowError:  # past the largest float: infinity, as in Java
+    except OverflowError:  # above the largest float: infinity, as in Java
         total = start
         for score in scores:
             total = float32(total + score)
@@ -59,7 +58,7 @@ def sum_float32(start: float, scores: Sequence[float]) -> float:
 
 
 class OPICScoringFilter(ScoringFilter):
-    """Scores by OPIC. The cash lies in ``mtdt:_csh_``, the sum of all cash ever received in ``s:s``."""
+    """Scores by OPIC. ``mtdt:_csh_`` holds the cash, ``s:s`` the sum of all cash ever received."""
 
     java_class = "org.apache.nutch.scoring.opic.OPICScoringFilter"
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.score})
@@ -79,7 +78,7 @@ class OPICScoringFilter(ScoringFilter):
         page.metadata[MetadataKey.CASH] = encode_float(page.score)
 
     def initial_score(self, url: str, page: WebPage) -> None:
-        """Start at 0: what the links give brings the page to its score."""
+        """Start at 0: the cash of inlinks adds up to the score."""
         page.score = 0.0
         page.metadata[MetadataKey.CASH] = _ZERO_CASH
 
@@ -88,11 +87,11 @@ class OPICScoringFilter(ScoringFilter):
         return float32(page.score * init)
 
     def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
-        """Share the cash and leave none, even when there is no link to take it.
+        """Distribute all cash to the links; without links the cash is lost.
 
-        A share is cash / ``total``. Links that a filter before this one has left out take a share only with
-        ``db.score.count.filtered``, and a page that has nothing but sitemap links shares among these (Nutch 2 divides
-        by 0 there and hands out infinity).
+        A share is cash / ``total``. Links that an earlier filter dropped take a share only with
+        ``db.score.count.filtered``. A page with sitemap links only distributes among these (Nutch 2 divides by 0 and
+        distributes infinity).
         """
         cell = page.metadata.get(MetadataKey.CASH)
         cash = 0.0 if cell is None else decode_float(cell)
@@ -122,7 +121,7 @@ class OPICScoringFilter(ScoringFilter):
         metadata[MetadataKey.CASH] = encode_float(cash + received)
 
     def indexer_score(self, url: str, page: WebPage, init: float) -> float:
-        """Return score to the power ``indexer.score.power``, times ``init``; 0 for a score that has no such power."""
+        """Return score to the power ``indexer.score.power``, times ``init``; 0 for a score without such a power."""
         try:
             damped = math.pow(page.score, self.score_power)
         except ValueError:  # a negative score, or 0 to a negative power

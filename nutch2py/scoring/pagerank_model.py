@@ -1,9 +1,9 @@
-"""PageRank with weights for links within a site and between sites: the arithmetic, without tables or jobs.
+"""Arithmetic of PageRank with separate weights for links within a site and between sites.
 
     PR(p) = d + (1 - d) · (Σ (1 - a)·PR(i)/C(i) over links from the same site + Σ a·PR(j)/C(j) over the others)
 
-with C the number of a page's links, all of them. The classic form (Brin, Page 1998) has the weight 1 for both kinds of
-link. Ranks are not probabilities: in the classic form, with the rank of pages without links spread, their mean is 1.
+C is the number of all links of a page. The classic form (Brin, Page 1998) has the weight 1 for both kinds of link.
+Ranks are not probabilities: in the classic form with the rank of dangling pages spread, their mean is 1.
 """
 
 from __future__ import annotations
@@ -28,10 +28,15 @@ PAGERANK_MODELS = ("site", "classic", "linkrank")
 class PageRankModel(NamedTuple):
     """The parameters of the formula.
 
-    ``base`` is d; ``internal`` and ``external`` are the weights of links within a site (1 - a) and between sites (a);
-    ``initial_rank``: the rank to begin with; ``spreads_dangling_rank``: the rank of pages without links goes to all pages in equal parts,
-    where the formula lets it vanish; ``extra_rank``: what all pages together get in every iteration besides, in equal parts
-    (1 in Nutch's LinkRank, whose "rank one" is 1/pages).
+    Attributes:
+        base: d of the formula.
+        internal: Weight of links within a site (1 - a).
+        external: Weight of links between sites (a).
+        initial_rank: Rank before the first iteration.
+        spreads_dangling_rank: The rank of pages without links goes to all pages in equal parts; in the formula it is
+            lost.
+        extra_rank: Rank that all pages together receive in every iteration, in equal parts (1 in Nutch's LinkRank,
+            whose "rank one" is 1/pages).
     """
 
     base: float = 0.15
@@ -60,28 +65,28 @@ class PageRankModel(NamedTuple):
         return self.internal if is_internal else self.external
 
     def next_rank(self, received: Floats, dangling: float, pages: int) -> Floats:
-        """Return the ranks after an iteration; ``dangling``: rank of the pages without links, of ``pages`` in all."""
+        """Return the ranks after an iteration; ``dangling``: rank of the pages without links, ``pages``: page count."""
         extra = ((dangling if self.spreads_dangling_rank else 0.0) + self.extra_rank) / max(pages, 1)
         ranks: Floats = self.base + (1.0 - self.base) * (received + extra)
         return ranks
 
 
 class RankChange(NamedTuple):
-    """How much an iteration changed the ranks: ``mean`` and ``greatest`` difference of a page's rank."""
+    """Change of the ranks in an iteration: ``mean`` and ``greatest`` difference of a page's rank."""
 
     mean: float
     greatest: float
 
 
 class LinkArrays(NamedTuple):
-    """Links of one kind, those of the first page first: how many each page has, and the numbers of their targets."""
+    """Links of one kind in the order of their pages: ``counts`` by page, and page numbers of the ``targets``."""
 
     counts: Indices
     targets: Indices
 
 
 class LinkGraph(NamedTuple):
-    """Pages, numbered from 0, and their links, parted into those within a site and those between sites."""
+    """Pages, numbered from 0, and their links, separated into links within a site and between sites."""
 
     page_count: int
     internal: LinkArrays
@@ -94,7 +99,7 @@ class LinkGraph(NamedTuple):
 
 
 def get_choice(conf: Configuration, name: str, choices: tuple[str, ...]) -> str:
-    """Return the value of a property that is one of a few words, the first of them when it is not set."""
+    """Return the value of a property with a fixed set of values; the default is the first of them."""
     value = conf.get_trimmed(name, choices[0])
     if value not in choices:
         raise ConfigurationError(f"{name} is {value!r}: write {' or '.join(choices)}")
@@ -102,14 +107,14 @@ def get_choice(conf: Configuration, name: str, choices: tuple[str, ...]) -> str:
 
 
 def rank_shares(ranks: Floats, degrees: Indices) -> Floats:
-    """Return PR/C of each page, 0 where it has no links."""
+    """Return PR/C of each page, 0 for a page without links."""
     import numpy as np
 
     return np.divide(ranks, degrees, out=np.zeros_like(ranks), where=degrees > 0)
 
 
 def received_rank(share: Floats, sources: Indices, targets: Indices, page_count: int) -> Floats:
-    """Return the sum of what the links bring to each of ``page_count`` pages; ``sources`` index ``share``."""
+    """Return the rank that each of ``page_count`` pages receives from links; ``sources`` are indices into ``share``."""
     import numpy as np
 
     total: Floats = np.bincount(targets, weights=share[sources], minlength=page_count).astype(np.float64, copy=False)
@@ -123,10 +128,10 @@ def compute_pagerank(
     tolerance: float = 0.0,
     report: Callable[[int, RankChange], None] = lambda _iteration, _change: None,
 ) -> tuple[Floats, int, RankChange]:
-    """Return the ranks, the number of iterations done and the last change.
+    """Return the ranks, the number of iterations and the last change.
 
-    Ends after ``iterations``, or before, when the mean change is not above ``tolerance``. Takes 16 bytes a link while
-    it runs, 8 of which are the graph's own.
+    Stops after ``iterations``, or earlier if the mean change is at most ``tolerance``. Needs 16 bytes per link, 8 of
+    which belong to the graph.
     """
     import numpy as np
 
@@ -137,26 +142,26 @@ def compute_pagerank(
     degrees = graph.internal.counts + graph.external.counts
     leaves = degrees == 0
     kinds = [(graph.internal, model.internal), (graph.external, model.external)]
-    done = 0
-    for done in range(1, iterations + 1):
+    iteration = 0
+    for iteration in range(1, iterations + 1):
         share = rank_shares(ranks, degrees)
         total = np.zeros(graph.page_count)
         for links, weight in kinds:
             if len(links.targets) and weight:
                 # a page's share, once for each of its links, in the order of the links
-                brought = np.repeat(share, links.counts)
-                total += weight * np.bincount(links.targets, weights=brought, minlength=graph.page_count)
+                received = np.repeat(share, links.counts)
+                total += weight * np.bincount(links.targets, weights=received, minlength=graph.page_count)
         after = model.next_rank(total, float(ranks[leaves].sum()), graph.page_count)
         change = rank_change(ranks, after)
         ranks = after
-        report(done, change)
+        report(iteration, change)
         if change.mean <= tolerance and tolerance > 0:
             break
-    return ranks, done, change
+    return ranks, iteration, change
 
 
 def rank_change(before: Floats, after: Floats) -> RankChange:
-    """Return the change from one set of ranks to the next."""
+    """Return the change between two sets of ranks."""
     import numpy as np
 
     differences = np.abs(after - before)

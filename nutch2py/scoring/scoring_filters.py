@@ -1,4 +1,4 @@
-"""ScoringFilters: the enabled scoring plug-ins as one, in the order of ``scoring.filter.order``."""
+"""Chain of the enabled scoring plug-ins, in the order of ``scoring.filter.order``."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ from nutch2py.records.webpage import WebPage
 
 
 class ScoringFilters:
-    """A ScoringFilter made of others: each gets what the one before it left. None enabled leaves scores alone.
+    """Runs the enabled scoring filters in order; without any, scores stay unchanged.
 
-    What a filter raises becomes a :class:`nutch2py.plugins.plugin_failures.PluginError`, which names it and the page.
+    An exception of a filter becomes a :class:`nutch2py.plugins.plugin_failures.PluginError` with the filter and page.
     """
 
     def __init__(self, conf: Configuration) -> None:
         self.filters: list[ScoringFilter] = create_ordered_plugins(conf, "scoringfilter", "scoring.filter.order")
         self.fields: frozenset[Field[Any]] = frozenset().union(*(each.fields for each in self.filters))
-        """What the filters read and change."""
+        """Fields that the filters read and change."""
         self.generator_fields: frozenset[Field[Any]] = frozenset().union(
             *(each.generator_fields for each in self.filters)
         )
-        """What :meth:`generator_sort_value` alone reads: a plug-in may name fewer, for it runs on every row."""
+        """Fields that :meth:`generator_sort_value` reads; few, because it runs on every row."""
 
     @property
     def sorts_by_score(self) -> bool:
-        """Whether the best pages for the GeneratorJob are those of the highest ``page.score``, whatever they are."""
+        """Whether the GeneratorJob selects pages by descending ``page.score`` alone."""
         return all(each.sorts_by_score for each in self.filters)
 
     @property
     def ignores_seed_url(self) -> bool:
-        """Whether seeds without metadata are set up alike, whatever their URLs."""
+        """Whether the setup of a seed without metadata does not depend on its URL."""
         return all(_ignores_seed_url(type(each)) for each in self.filters)
 
     def without(self, plugins: Collection[str]) -> ScoringFilters:
-        """Return these filters but for those with the ids ``plugins``."""
+        """Return these filters without the plug-ins with the ids ``plugins``."""
         fewer = copy(self)
         fewer.filters = [each for each in self.filters if plugin_id_of(each) not in plugins]
         return fewer
 
     def injected_score(self, url: str, page: WebPage) -> None:
-        """Set up a seed, whose ``score`` is set already."""
+        """Set up a seed whose ``score`` is already set."""
         try:
             for each in self.filters:
                 each.injected_score(url, page)
-        except Exception as error:  # noqa: BLE001 - named, and the page's
+        except Exception as error:  # noqa: BLE001 - re-raised with plug-in and page
             raise_plugin_error(each, url, error)
 
     def initial_score(self, url: str, page: WebPage) -> None:
-        """Set up a page that was found by a link."""
+        """Set up a newly found page."""
         try:
             for each in self.filters:
                 each.initial_score(url, page)
@@ -71,7 +71,7 @@ class ScoringFilters:
         return init
 
     def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
-        """Return the links that the filters let through, with the scores they carry."""
+        """Return the links that the filters keep, with their scores."""
         try:
             for each in self.filters:
                 links = each.distribute(url, page, links, total)
@@ -80,7 +80,7 @@ class ScoringFilters:
         return links
 
     def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
-        """Take in the scores of a batch; ``inlinks`` in descending order of score (sums of floats depend on it)."""
+        """Add the scores of a batch; ``inlinks`` in descending order of score, which the float sums depend on."""
         try:
             for each in self.filters:
                 each.update_score(url, page, inlinks)
@@ -98,7 +98,7 @@ class ScoringFilters:
 
 
 def _ignores_seed_url(kind: type) -> bool:
-    """Tell whether a filter says so of its own ``injected_score``: who overrides that says it anew."""
+    """Return the flag of a filter class; a subclass that overrides ``injected_score`` must set it again."""
     for each in kind.__mro__:
         if "ignores_seed_url" in vars(each):
             return bool(vars(each)["ignores_seed_url"])

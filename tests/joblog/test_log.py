@@ -188,7 +188,7 @@ def test_running_fetch_shows_queues(conf: Configuration, monkeypatch: pytest.Mon
     [
         (StoreError("it is\ngone"), "failed", 4, "it is gone"),
         (KeyboardInterrupt(), "stopped", 130, "interrupted"),
-        (SystemExit(143), "stopped", 143, "ended from outside"),
+        (SystemExit(143), "stopped", 143, "terminated"),
         (ValueError(f"a login {SECRET}"), "failed", 255, "ValueError: a login ********"),
         (OSError(28, "full", "disk"), "failed", 4, "no space is left for disk: free some space; then run it again"),
     ],
@@ -421,7 +421,7 @@ def test_failing_log_does_not_fail_job(
             pass
         with pytest.raises(StoreError, match="of the job"), open_job(conf, lock_scopes.INJECT):
             raise StoreError("of the job")
-    assert warnings == ["the job log cannot be written (of the log)"] * 2
+    assert warnings == ["cannot write the job log (of the log)"] * 2
 
 
 def test_reading_log_takes_no_lock_and_creates_nothing(tmp_path: Path) -> None:

@@ -150,5 +150,5 @@ def test_failed_export_logs_warning(tmp_path: Path) -> None:
     with Crawl(f"embedded:{tmp_path}", settings, on_warning=warnings.append) as crawl:
         crawl.inject(["http://127.0.0.1:9/"])
     assert len(warnings) == 2
-    assert "cannot be written to" in warnings[0]
-    assert warnings[1].startswith("the metrics cannot be sent to http://127.0.0.1:9/ (ConnectionError)")
+    assert "cannot write the metrics to" in warnings[0]
+    assert warnings[1].startswith("cannot push the metrics to http://127.0.0.1:9/ (ConnectionError)")

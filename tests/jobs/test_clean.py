@@ -65,7 +65,7 @@ DELETED = {
 
 
 def deleted(conf, tmp_path, **more):
-    conf = Configuration(conf.raw(), conf.folders)
+    conf = Configuration(conf.raw_properties(), conf.conf_dirs)
     conf.set("plugin.includes", "indexer-(jsonl|dummy)")
     conf.set("indexer-jsonl.path", str(tmp_path / "index"))
     conf.set("indexer-dummy.path", str(tmp_path / "notes"))

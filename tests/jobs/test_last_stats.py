@@ -65,9 +65,9 @@ def test_last_stats_print_counted_lines(crawl: Configuration, capsys: pytest.Cap
     counted = capsys.readouterr().out.splitlines()
     assert run(crawl, "readdb", "-stats", "-last") == 0
     last = capsys.readouterr().out.splitlines()
-    at = counted.index("figures: every row was read")
-    assert last[at].startswith("figures: counted 2")
-    assert last[at].endswith("; at work since then: no job that changes them")
+    at = counted.index("statistics: every row was read")
+    assert last[at].startswith("statistics: counted 2")
+    assert last[at].endswith("; jobs since then: none that changes them")
     assert last[:at] + last[at + 1 :] == counted[:at] + counted[at + 1 :]
 
 
@@ -119,7 +119,7 @@ def test_truncated_job_log_is_reported(
     assert run(crawl, "generate", "-D", "joblog.keep=1") == 0  # of which no figure tells
     told = get_last_stats(crawl, store)
     assert told.jobs_since is None
-    assert told.describe_source(now_ms()).endswith("; what has been at work since is not known (joblog.keep)")
+    assert told.describe_source(now_ms()).endswith("; jobs since then are unknown (joblog.keep)")
     capsys.readouterr()
     assert run(crawl, "readdb", "-stats", "-last", "-json") == 0
     assert json.loads(capsys.readouterr().out)["since"] is None
@@ -186,7 +186,7 @@ def test_stored_figures_are_latest(conf: Configuration, recording: Path, capsys:
         assert run(conf, "readdb", "-stats", *words) == 0
         outs.append(capsys.readouterr().out)
     assert outs[0] == outs[1]
-    assert "figures: kept by the jobs" in outs[0]
+    assert "statistics: kept by the jobs" in outs[0]
 
 
 @pytest.mark.parametrize("words", [["-exact"], ["-sort"], ["-by", "host"], ["-quantiles"]])

@@ -114,7 +114,7 @@ def test_remote_holder_is_observed_for_heartbeat(conf: Configuration, lists: Bat
 
 def test_missing_lock_is_not_freed(conf: Configuration, lists: BatchListStore) -> None:
     assert unlock(conf, all_locks=True) == []
-    for arguments in ({}, {"lock_id": "x", "every": True}, {"lock_id": "x"}):
+    for arguments in ({}, {"lock_id": "x", "all_locks": True}, {"lock_id": "x"}):
         with pytest.raises(UsageError, match="readdb -locks"):
             unlock(conf, **arguments)
     conf.set("storage.crawl.id", "none")

@@ -36,13 +36,13 @@ HARMLESS = {
     "table": set(),
 }  # fmt: skip
 """Counters that are no reason: what was done, and what another run of the same command does."""
-_OF_FETCH = ("_deny", "_left", "_drop")
+_OF_FETCH = ("_deny", "_count_skipped", "_drop_waiting")
 
 
 def counted() -> Iterator[tuple[str, str]]:
     """Yield (group, name) of every counter that the code of jobs and fetcher names."""
     for folder in ("jobs", "fetcher"):
-        for path in sorted((ROOT / "nutch2py" / folder).glob("*.py")):
+        for path in sorted((ROOT / "nutch2py" / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 yield from _of_node(node, path)
 
@@ -60,7 +60,7 @@ def _of_node(node: ast.AST, path: Path) -> Iterator[tuple[str, str]]:
         case ast.Subscript(
             value=ast.Attribute(attr="counters") | ast.Name(id="counts"), slice=ast.Constant(value=str(name))
         ):
-            yield ("generator" if path.name == "generate.py" else "FetcherStatus"), name
+            yield ("generator" if path.name == "generate_job.py" else "FetcherStatus"), name
 
 
 def test_every_counter_is_a_skip_reason_or_harmless() -> None:

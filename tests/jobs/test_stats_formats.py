@@ -32,7 +32,7 @@ NOW = 1_790_000_000_000
 
 @pytest.mark.parametrize("draw", [
     lambda source: source.lognormvariate(0, 4), lambda source: -source.expovariate(1e-6),
-    lambda source: source.decision([0.0, 0.0, 1.0]), lambda source: source.uniform(-5, 5),
+    lambda source: source.choice([0.0, 0.0, 1.0]), lambda source: source.uniform(-5, 5),
 ])  # fmt: skip
 def test_quantiles_match_values(draw: Any) -> None:
     source = random.Random(5)
@@ -201,7 +201,7 @@ def test_dump_is_written_in_every_format(table: Configuration, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("words", "told"), [
-    (["-status", "no"], "-status status_no is none of null, status_unfetched"), (["-sample", "2"], "from 0 to 1"),
+    (["-status", "no"], "-status status_no is not one of null, status_unfetched"), (["-sample", "2"], "from 0 to 1"),
 ])  # fmt: skip
 def test_invalid_dump_option_is_rejected(
     table: Configuration, tmp_path: Path, words: list[str], told: str, capsys: pytest.CaptureFixture[str]

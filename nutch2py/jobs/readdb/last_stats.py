@@ -1,7 +1,7 @@
-"""Statistics of a table without reading it: those that jobs keep, or those that were counted last.
+"""Table statistics without a table scan: those kept with the table, or the last counted ones.
 
-HBase keeps none (docs/design.md tells why). There the last ones stand in the derived table, with the time at which the
-counting began; the job log tells what has been at work since, as far as it goes back.
+The HBase store keeps no statistics (see docs/design.md). There the last counted ones are in the derived table, with the
+start time of the count. The job log lists the jobs that ran since then, as far as it goes back.
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, open_store
 
 KEPT_STATS_SOURCE = "kept by the jobs (-exact reads every row)"
-_MAX_LOG_ENTRIES = 1_000  # entries of the job log, the newest
-_KILLED_JOB_GRACE_MS = 60_000  # ms that a killed job may have lived behind its last sign of life
+_MAX_LOG_ENTRIES = 1_000  # newest entries of the job log
+_KILLED_JOB_GRACE_MS = 60_000  # ms that a killed job may have run after its last heartbeat
 
 
 @dataclass(frozen=True)
 class LastStats:
-    """``stats`` as they were when the counting began, ``counted_at`` (ms since 1970).
+    """The last counted statistics.
 
-    ``jobs_since``: how many jobs of each name that may have changed them were at work since then; one that still is, or was
-    killed, has a name of its own. None where the job log cannot tell, as it does not go back to the counting.
+    Attributes:
+        stats: The statistics.
+        counted_at: Start of the count, ms since 1970.
+        jobs_since: Number of later jobs by name that may have changed the statistics. Running and killed jobs have
+            their state in the name. None if the job log does not go back to the count.
     """
 
     stats: StatsCollector
@@ -42,41 +45,43 @@ class LastStats:
     jobs_since: Mapping[str, int] | None
 
     def describe_source(self, now: int) -> str:
-        """Return in words where the figures come from."""
+        """Return the source of the statistics as text."""
         if self.stats.kept:
             return KEPT_STATS_SOURCE
         age = format_age(max(0, now - self.counted_at) // 1000)
-        told = f"counted {format_time(self.counted_at / 1000)}, {age} ago"
+        source = f"counted {format_time(self.counted_at / 1000)}, {age} ago"
         if self.jobs_since is None:
-            return f"{told}; what has been at work since is not known (joblog.keep)"
+            return f"{source}; jobs since then are unknown (joblog.keep)"
         jobs = ", ".join(name if count == 1 else f"{count} {name}" for name, count in self.jobs_since.items())
-        return f"{told}; at work since then: {jobs or 'no job that changes them'}"
+        return f"{source}; jobs since then: {jobs or 'none that changes them'}"
 
 
 def get_kept_stats(store: DataStore[WebPage]) -> StatsCollector | None:
-    """Return the statistics that jobs keep with the table; None where they keep none, or some row cannot be read."""
+    """Return the statistics kept with the table; None if the store keeps none or a row is unreadable."""
     index = store.due_index()
     if not index.has_statistics or index.unavailable_reason:
         return None
-    figures = index.statistics()
-    return None if figures.unreadable else StatsCollector.from_table_stats(figures)
+    table_stats = index.statistics()
+    return None if table_stats.unreadable else StatsCollector.from_table_stats(table_stats)
 
 
 def get_last_stats(conf: Configuration, store: DataStore[WebPage]) -> LastStats:
-    """Return what is known without reading a row; :class:`nutch2py.errors.StoreError` when nothing was counted yet."""
+    """Return the statistics that are available without a scan; raise StoreError if none were counted yet."""
     kept = get_kept_stats(store)
     if kept is not None:
         return LastStats(kept, now_ms(), {})
     log = open_store(conf, DerivedRow)
-    figures = load_table_stats(log)
-    if figures is None:
-        raise StoreError(f"no figures of {store.name} were counted yet: readdb -stats without -last counts them")
-    return LastStats(to_stats_collector(figures), figures.counted_at, _count_jobs_since(log, figures.counted_at))
+    table_stats = load_table_stats(log)
+    if table_stats is None:
+        raise StoreError(f"no statistics of {store.name} were counted yet: run readdb -stats without -last")
+    return LastStats(
+        to_stats_collector(table_stats), table_stats.counted_at, _count_jobs_since(log, table_stats.counted_at)
+    )
 
 
 def _count_jobs_since(store: DataStore[DerivedRow], counted_at: int) -> dict[str, int] | None:
     found: Counter[str] = Counter()
-    after = True  # the counting: by the order of the log, as clocks are set, and differ
+    after = True  # after the count, by the order of the log: clocks differ and may be set
     for entry in read_entries(store, _MAX_LOG_ENTRIES):
         running = entry.state == JobState.RUNNING
         until = entry.last_seen + _KILLED_JOB_GRACE_MS if entry.finish_time is None else entry.finish_time
@@ -91,18 +96,18 @@ def _count_jobs_since(store: DataStore[DerivedRow], counted_at: int) -> dict[str
     return None if after else dict(sorted(found.items()))
 
 
-def to_stats_collector(figures: TableStats) -> StatsCollector:
-    """Return what was counted, from the figures that are kept of it; statuses without a name count as 0."""
+def to_stats_collector(table_stats: TableStats) -> StatsCollector:
+    """Convert stored table statistics; statuses without a name count as 0."""
     stats = StatsCollector()
     codes = {status.label: int(status) for status in CrawlStatus}
-    stats.total = figures.rows
-    for name, count in figures.status.items():
+    stats.total = table_stats.rows
+    for name, count in table_stats.status.items():
         stats.status[codes.get(name, 0)] += count
-    stats.retries.update({int(times): count for times, count in figures.retries.items()})
-    stats.protocol.update(figures.protocol)
-    stats.parse.update(figures.parse)
-    if figures.score is not None:
-        least, mean, greatest = (each * 1000.0 for each in figures.score)
-        stats.score_min, stats.score_max = round(least), round(greatest)
-        stats.score_sum = round(mean * figures.rows)
+    stats.retries.update({int(times): count for times, count in table_stats.retries.items()})
+    stats.protocol.update(table_stats.protocol)
+    stats.parse.update(table_stats.parse)
+    if table_stats.score is not None:
+        minimum, mean, maximum = (each * 1000.0 for each in table_stats.score)
+        stats.score_min, stats.score_max = round(minimum), round(maximum)
+        stats.score_sum = round(mean * table_stats.rows)
     return stats

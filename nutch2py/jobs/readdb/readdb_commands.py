@@ -1,4 +1,4 @@
-"""WebTableReader: statistics, one row, the best rows, and the batches that are open."""
+"""Commands of readdb (Nutch's WebTableReader): statistics, one row, top rows, and open batches."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def _open_table(conf: Configuration) -> DataStore[WebPage]:
 
 
 def collect_stats(conf: Configuration, by_host: bool, exact: bool = False) -> StatsCollector:
-    """Count the rows by status, retries, scores; with ``by_host`` by host, too.
+    """Count the rows by status, retries and score; with ``by_host`` also by host.
 
-    The figures that jobs keep with the table say the same without reading it. All rows are read where there are none,
-    by host, when a row has a cell that no job can read, and when it is to be ``exact``.
+    Uses the statistics kept with the table where possible. Reads all rows if the store keeps none, if a row is
+    unreadable, with ``by_host`` and with ``exact``.
     """
     kept = None if by_host or exact else get_kept_stats(_open_table(conf))
     return kept or count_breakdown(conf, BreakdownParameters(sort=by_host)).stats
 
 
 def _save_stats(tables: CrawlTables, counted: StatsBreakdown, counted_at: int) -> None:
-    """Keep what was counted for who watches the crawl. ``counted_at``: when the counting began, ms since 1970."""
+    """Store the statistics for monitoring; ``counted_at``: start of the count, ms since 1970."""
     found = to_table_stats(counted.stats, counted_at)
     annotate_job(table_stats=found)
-    if tables.batch_lists.store.exists():  # who reads makes no table
+    if tables.batch_lists.store.exists():  # a reading command creates no table
         store_table_stats(tables.batch_lists.store, found)
         store_overview_part(
             tables.batch_lists.store,
@@ -65,15 +65,15 @@ def _save_stats(tables: CrawlTables, counted: StatsBreakdown, counted_at: int) -
 
 
 def count_breakdown(conf: Configuration, parameters: BreakdownParameters) -> StatsBreakdown:
-    """Count every row, also by what is asked for: :mod:`nutch2py.jobs.readdb.stats_breakdown`."""
+    """Count every row, also by the requested kinds of names (:mod:`nutch2py.jobs.readdb.stats_breakdown`)."""
     with open_job(conf, make_reader_scope(STATS_JOB_NAME)) as tables:
-        store, made = tables.store, now_ms()
+        store, counted_at = tables.store, now_ms()
         splits = range_splits(store, TableQuery(parameters.fields), map_task_count(conf))
         result = run_job(
             BreakdownJob, conf, splits, parameters, title="WebTableReader", expected_rows=store.row_estimate()
         )
         found = merge_breakdown(result.output, parameters)
-        _save_stats(tables, found, made)
+        _save_stats(tables, found, counted_at)
     return found
 
 
@@ -84,12 +84,16 @@ def print_stats(
     output_format: OutputFormat = "text",
     use_last: bool = False,
 ) -> int:
-    """Print the statistics with what is ``parameters`` for, and where they come from; as JSON or CSV nothing else.
+    """Print the statistics, in text format with their source.
 
-    They are those that jobs keep with the table, unless ``exact``, or more is asked for than these tell. ``use_last``:
-    those that were counted last, and no row is read (:mod:`nutch2py.jobs.readdb.last_stats`).
+    Args:
+        conf: Configuration of the crawl.
+        parameters: Breakdowns and quantiles to add; they require a scan.
+        exact: Read every row instead of using the statistics kept with the table.
+        output_format: text, json or csv.
+        use_last: Print the last counted statistics without a scan (:mod:`nutch2py.jobs.readdb.last_stats`).
     """
-    store = _open_table(conf)  # what is said of a journal comes first
+    store = _open_table(conf)  # first, because it may print lines on a journal
     quantiles = read_quantiles(conf)
     if output_format == "text":
         print_output("WebTable statistics start")
@@ -102,25 +106,25 @@ def print_stats(
         now = now_ms()
         found = StatsBreakdown(collect_stats(conf, parameters.sort, exact))
     if output_format == "text":
-        read = KEPT_STATS_SOURCE if found.stats.kept else "every row was read"
-        print_output(f"figures: {read if counted is None else counted.describe_source(now_ms())}")
+        source = KEPT_STATS_SOURCE if found.stats.kept else "every row was read"
+        print_output(f"statistics: {source if counted is None else counted.describe_source(now_ms())}")
         print_output(
             found.stats.format_text(stats_formats.format_stats_lines(found, quantiles, now)).removesuffix("\n")
         )
         return 0
-    told = stats_formats.stats_to_json(found, quantiles, now, by_host=parameters.sort)
+    values_by_name = stats_formats.stats_to_json(found, quantiles, now, by_host=parameters.sort)
     if counted is not None:
-        told["since"] = counted.jobs_since
+        values_by_name["since"] = counted.jobs_since
     if output_format == "json":
-        print_output(orjson.dumps(told).decode())
+        print_output(orjson.dumps(values_by_name).decode())
     else:
-        for values in stats_formats.iter_csv_rows(told):
+        for values in stats_formats.iter_csv_rows(values_by_name):
             print_output(format_csv_line(values))
     return 0
 
 
 def print_top_pages(conf: Configuration, limit: int, min_score: float, output_format: OutputFormat = "text") -> int:
-    """Print the rows of the highest scores as ``score<TAB>URL``; those below ``min_score`` are left out."""
+    """Print the rows with the highest scores, at least ``min_score``, as ``score<TAB>URL``."""
     if output_format == "csv":
         print_output(format_csv_line(("score", "url")))
     for url, score in find_top_nodes(conf, NodeDumperParameters(value="scores", top=limit)):
@@ -139,7 +143,7 @@ def print_top_pages(conf: Configuration, limit: int, min_score: float, output_fo
 def print_page(
     conf: Configuration, url: str, sections: RowSections, markdown: bool = False, output_format: OutputFormat = "text"
 ) -> int:
-    """Print the row of a URL, or of a row key; exit code 1 when there is none."""
+    """Print the row of a URL or row key; return exit code 1 if it does not exist."""
     store = _open_table(conf)
     try:
         key = reverse_url(url)
@@ -157,9 +161,7 @@ def print_page(
         with closing(reader) if reader else nullcontext():
             text = render_row(output_format, key, url, page, sections, reader)
     except CellError as error:
-        raise StoreError(
-            f"the row of {url} cannot be shown: {error}; exporttable writes its cells as they are"
-        ) from error
+        raise StoreError(f"the row of {url} cannot be shown: {error}; exporttable writes its raw cells") from error
     if output_format == "csv":
         print_output(format_csv_line(CSV_COLUMNS))
     print_output(text)
@@ -167,15 +169,15 @@ def print_page(
 
 
 def print_batches(conf: Configuration, as_json: bool = False) -> int:
-    """Print the batches that are open, a line each: :class:`nutch2py.jobs.monitoring.batch_report.BatchReport`.
+    """Print the open batches, one per line (:class:`nutch2py.jobs.monitoring.batch_report.BatchReport`).
 
-    Columns, between tabs: id, state, since when, rows, rows done, age, jobs at work; ``-`` for what is not known or not
-    there. As JSON one object a line, with times in ms since 1970 and ages in seconds.
+    Columns, separated by tabs: id, state, time of the state, rows, rows done, age, running jobs; ``-`` for unknown or
+    none. As JSON one object per line, with times in ms since 1970 and ages in seconds.
     """
     for batch in list_open_batches(conf):
         if as_json:
-            told = {**asdict(batch), "count": None if batch.count < 0 else batch.count}
-            print_output(orjson.dumps(told).decode())
+            values_by_name = {**asdict(batch), "count": None if batch.count < 0 else batch.count}
+            print_output(orjson.dumps(values_by_name).decode())
             continue
         count, done = ("-" if number is None or number < 0 else number for number in (batch.count, batch.done))
         columns = [batch.batch_id, batch.state, format_time(batch.time / 1000), count, done, format_age(batch.age)]

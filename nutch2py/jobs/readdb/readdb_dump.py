@@ -1,4 +1,4 @@
-"""readdb -dump: the rows that are asked for as part files, in the form of readdb -url, as JSON or as CSV."""
+"""readdb -dump: writes selected rows as part files, as text (as readdb -url), JSON or CSV."""
 
 from __future__ import annotations
 
@@ -34,10 +34,16 @@ STATUS_NAMES = ("", "null", *(status.label for status in CrawlStatus))
 
 @dataclass(frozen=True, kw_only=True)
 class DumpParameters(JobParameters):
-    """``regex``: URLs that match it whole; ``sections``, ``markdown``: what to show of them beside the rest.
+    """Parameters of a dump.
 
-    ``output_format``: text, JSON or CSV. ``status``: only rows of it, by its name; ``retry``: only those that failed as often;
-    ``sample``: about this part of the rows, always the same ones.
+    Attributes:
+        regex: Pattern that the whole URL must match.
+        output_format: text, json or csv.
+        status: Name of the status that rows must have, "" for any.
+        retry: Minimum number of failed fetches.
+        sample: Approximate part of the rows, always the same ones.
+        markdown: Show the main text as Markdown.
+        sections: Optional parts of a row to show.
     """
 
     regex: str = ".*"
@@ -51,42 +57,44 @@ class DumpParameters(JobParameters):
 
 
 class DumpJob(TableJob[DumpParameters]):
-    """Rows to text."""
+    """Maps rows to output lines."""
 
     reduce_steps = 0
     writes_text = True
 
     def prepare(self) -> None:
-        """Read what to show."""
+        """Read the parameters."""
         self.regex = re.compile(self.parameters.regex, re.DOTALL)
         self.markdown = MarkdownRenderer(self.conf) if self.parameters.markdown else None
         self.fields = shown_fields(self.parameters.sections, self.markdown)
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Yield each row whose URL matches, as lines."""
-        wanted = self.parameters
-        if wanted.output_format == "csv":
+        """Yield the selected rows as lines."""
+        parameters = self.parameters
+        if parameters.output_format == "csv":
             yield "", format_csv_line(CSV_COLUMNS).encode()
         with closing(self.markdown) if self.markdown else nullcontext():
             for key, page in pages:
                 url = url_or_key(key)
                 if not self._is_selected(key, page) or not self.regex.fullmatch(url):
                     continue
-                text = render_row(wanted.output_format, key, url, page, wanted.sections, self.markdown, shown_key=key)
-                if wanted.output_format == "text":
+                text = render_row(
+                    parameters.output_format, key, url, page, parameters.sections, self.markdown, shown_key=key
+                )
+                if parameters.output_format == "text":
                     text = f"{url}\t{text}"
                 yield "", text.encode("utf-8", "surrogateescape")
                 self.count("WebTableReader", "dumped")
 
     def _is_selected(self, key: str, page: WebPage) -> bool:
-        wanted = self.parameters
-        if wanted.sample < 1.0 and crc32(key.encode("utf-8", "surrogateescape")) >= wanted.sample * 2**32:
+        parameters = self.parameters
+        if parameters.sample < 1.0 and crc32(key.encode("utf-8", "surrogateescape")) >= parameters.sample * 2**32:
             return False
-        return page.retries_since_fetch >= wanted.retry and wanted.status in ("", get_status_name(page.status))
+        return page.retries_since_fetch >= parameters.retry and parameters.status in ("", get_status_name(page.status))
 
 
 def dump_table(conf: Configuration, output_dir: Path, parameters: DumpParameters) -> int:
-    """Write every row that is asked for into ``output_dir``, as part files."""
+    """Write the selected rows into ``output_dir`` as part files."""
     with open_job(conf, READ) as tables:
         store = tables.store
     try:
@@ -94,17 +102,19 @@ def dump_table(conf: Configuration, output_dir: Path, parameters: DumpParameters
     except re.error as error:
         raise UsageError(f"-regex {parameters.regex} is not a regular expression: {error}") from error
     if parameters.status not in STATUS_NAMES:
-        raise UsageError(f"-status {parameters.status} is none of {', '.join(filter(None, STATUS_NAMES))}")
+        raise UsageError(f"-status {parameters.status} is not one of {', '.join(filter(None, STATUS_NAMES))}")
     try:
         output_dir.mkdir(parents=True, exist_ok=True)
-        taken = any(output_dir.iterdir())
+        is_used = any(output_dir.iterdir())
     except FileExistsError:
-        taken = True
+        is_used = True
     except OSError as error:
-        if (trouble := disk_error_message(error, output_dir, "name another folder")) is not None:
-            raise StoreError(trouble) from error
-        raise InputError(f"cannot write into {output_dir}: {error.strerror}: name a folder that can be made") from error
-    if taken:
+        if (problem := disk_error_message(error, output_dir, "name another folder")) is not None:
+            raise StoreError(problem) from error
+        raise InputError(
+            f"cannot write into {output_dir}: {error.strerror}: name a folder that can be created"
+        ) from error
+    if is_used:
         raise InputError(f"{output_dir} exists already: name a folder that does not")
     print_output("WebTable dump: starting")
     query = TableQuery(shown_fields(parameters.sections, None))
@@ -115,7 +125,7 @@ def dump_table(conf: Configuration, output_dir: Path, parameters: DumpParameters
             result = run_job(
                 DumpJob, conf, splits, parameters, title="WebTable dump", expected_rows=rows, output_dir=output_dir
             )
-    except BaseException:  # a part of a dump looks like a whole one, and would be in the way of the next
+    except BaseException:  # a partial dump looks complete, and blocks the next one
         shutil.rmtree(output_dir, ignore_errors=True)
         raise
     print_output(f"WebTable dump: {result.count('WebTableReader', 'dumped')} rows")

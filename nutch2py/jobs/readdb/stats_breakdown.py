@@ -1,7 +1,7 @@
-"""What ``readdb -stats`` counts when it reads every row; also by host, domain, depth, next fetch and error.
+"""Table scan of ``readdb -stats``: statistics, and rows by host, domain, depth, next fetch and error.
 
-One pass over all rows, whatever is asked for. Names are added up by reduce tasks, of which each keeps the greatest, so
-that a table of any number of hosts is counted in bounded memory; the numbers are exact.
+One pass over all rows computes everything. Reduce tasks sum the names and keep those with the most rows, so memory is
+bounded for any number of hosts; the numbers are exact.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import Any, ClassVar
 
 from nutch2py.fetcher.stats.host_failures import GOOD_STATUSES
 from nutch2py.jobs.row_output.row_text import parse_status_name, protocol_status_name
-from nutch2py.jobs.stats.histograms import HISTOGRAM_FIELDS as SPREAD
-from nutch2py.jobs.stats.histograms import HistogramCollector
+from nutch2py.jobs.stats.histograms import HISTOGRAM_FIELDS, HistogramCollector
 from nutch2py.jobs.stats.quantile_sketch import QuantileSketch
 from nutch2py.jobs.stats.stats_collector import StatsCollector
 from nutch2py.mapreduce.job_parameters import POSITIVE, TIME_RANGE, JobParameters
@@ -35,11 +34,11 @@ NEXT_FETCH_LABELS = (
     "due for less than an hour", "in less than an hour", "in 1 to 24 hours", "in 1 to 7 days", "in 7 to 30 days",
     "in 30 to 90 days", "in more than 90 days",
 )  # fmt: skip
-"""Names of the times until the next fetch, by the places in which a time stands among those above, in ms."""
+"""Labels of the intervals between the bounds above (ms until the next fetch)."""
 _MAX_REASON_CHARACTERS = 60  # characters
-_MAX_BUFFERED_NAMES = 50_000  # names that a task holds before it gives them on
+_MAX_BUFFERED_NAMES = 50_000  # names that a task buffers before it emits them
 _TOTALS_KEYS = ("counts", "spreads", "quantiles")
-"""What a task tells beside names, under these keys; names have a tab in theirs."""
+"""Output keys of the totals of a task; keys of names contain a tab."""
 
 BREAKDOWN_FIELDS: Mapping[str, frozenset[Field[Any]]] = {
     "host": frozenset(),
@@ -48,7 +47,7 @@ BREAKDOWN_FIELDS: Mapping[str, frozenset[Field[Any]]] = {
     "next": frozenset({WebPage.fetch_time}),
     "error": frozenset(),
 }
-"""What rows can be counted by, and what is read for it beside what the statistics read."""
+"""Kinds of names, with the fields that they need in addition to those of the statistics."""
 _QUANTILE_FIELDS: frozenset[Field[Any]] = frozenset(
     {WebPage.fetch_time, WebPage.markers, WebPage.metadata, WebPage.page_rank, WebPage.retries_since_fetch}
 )
@@ -56,9 +55,14 @@ _QUANTILE_FIELDS: frozenset[Field[Any]] = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class BreakdownParameters(JobParameters):
-    """``by``: keys of :data:`BREAKDOWN_FIELDS`. ``most``: names of each that are kept. ``quantiles``: also those. ``now``: ms.
+    """Parameters of the scan.
 
-    ``sort``: rows by status and host, of every host.
+    Attributes:
+        by: Keys of :data:`BREAKDOWN_FIELDS`.
+        most: Number of names of each kind to keep.
+        quantiles: Compute quantiles.
+        now: Current time, ms since 1970.
+        sort: Count by status and host, for every host.
     """
 
     by: list[str] = field(default_factory=list)
@@ -70,16 +74,19 @@ class BreakdownParameters(JobParameters):
 
     @property
     def fields(self) -> frozenset[Field[Any]]:
-        """What is read of a row."""
+        """Fields that the scan reads."""
         more = _QUANTILE_FIELDS if self.quantiles else frozenset()
-        return (StatsCollector.FIELDS | SPREAD | more).union(*(BREAKDOWN_FIELDS[what] for what in self.by))
+        return (StatsCollector.FIELDS | HISTOGRAM_FIELDS | more).union(*(BREAKDOWN_FIELDS[kind] for kind in self.by))
 
 
 @dataclass
 class TopNames:
-    """Rows by what names of one kind: how many ``name_count`` there are, with how many ``row_count``, and the greatest of them.
+    """Names of one kind with the most rows.
 
-    ``top``: (name, rows by status code), the most rows first, equal ones by name.
+    Attributes:
+        name_count: Number of all names.
+        row_count: Number of all rows.
+        top: (name, rows by status code), most rows first, then by name.
     """
 
     name_count: int = 0
@@ -87,19 +94,19 @@ class TopNames:
     top: list[tuple[str, dict[int, int]]] = field(default_factory=list)
 
     def merge(self, name_count: int, row_count: int, top: Iterable[tuple[str, dict[int, int]]]) -> None:
-        """Add other names; no name is in both."""
+        """Add other names, which must be disjoint."""
         self.name_count += name_count
         self.row_count += row_count
         self.top += top
 
     def truncate(self, limit: int) -> None:
-        """Let go of all but the greatest."""
+        """Keep the first ``limit`` names."""
         self.top = heapq.nsmallest(limit, self.top, key=_sort_key)
 
 
 @dataclass
 class StatsBreakdown:
-    """What a pass counted: statistics, spreads, names by what they are, sketches by what they are of."""
+    """Result of a scan: statistics, histograms, names by kind, quantile sketches by quantity."""
 
     stats: StatsCollector
     histograms: HistogramCollector = field(default_factory=HistogramCollector)
@@ -112,7 +119,7 @@ def _sort_key(each: tuple[str, Mapping[int, int]]) -> tuple[int, str]:
 
 
 def iter_errors(page: WebPage) -> Iterator[str]:
-    """Yield what went wrong with a page: the protocol status with the kind of its reason, and the parse status."""
+    """Yield the errors of a page: the protocol status with the kind of its reason, and a failed parse status."""
     status = page.protocol_status
     if status is not None and status.code not in GOOD_STATUSES:
         yield f"{protocol_status_name(status.code)} {_classify_reason(status.args[0] if status.args else '')}".rstrip()
@@ -121,14 +128,14 @@ def iter_errors(page: WebPage) -> Iterator[str]:
 
 
 def _classify_reason(text: str) -> str:
-    """Return the kind of a reason: its words up to what they are said of; "" where a URL stands alone.
+    """Return the kind of a reason: the text before its object; "" for a URL alone.
 
-    >>> [_reason(text) for text in ("Http code=503, url=http://a/", "UnknownHost: no.test", "http://a/b")]
+    >>> [_classify_reason(text) for text in ("Http code=503, url=http://a/", "UnknownHost: no.test", "http://a/b")]
     ['Http code=503', 'UnknownHost', '']
     """
     text = text.partition("\n")[0]
-    ends = [at for at in map(text.find, (", url=", " url=", ": ", "://")) if at >= 0]
-    end = min(ends, default=len(text))
+    positions = [at for at in map(text.find, (", url=", " url=", ": ", "://")) if at >= 0]
+    end = min(positions, default=len(text))
     return "" if text.startswith("://", end) else " ".join(text[:end][:_MAX_REASON_CHARACTERS].split())
 
 
@@ -138,61 +145,61 @@ def _get_depth(page: WebPage) -> str:
 
 
 class BreakdownJob(TableJob[BreakdownParameters]):
-    """Rows to statistics, spreads and sketches of each split, and to the greatest names of all."""
+    """Maps rows to statistics, histograms and sketches of each split; reduces names to those with the most rows."""
 
     def prepare(self) -> None:
-        """Read what is counted by, and nothing else."""
+        """Select the fields to read."""
         self.fields = self.parameters.fields
 
     @property
     def reduce_steps(self) -> int:  # type: ignore[override]
-        """None where no names are to be added up."""
+        """Number of reduce steps: 0 without names to sum."""
         return 1 if self.parameters.by else 0
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Yield rows by ``what<TAB>name``, and what the split counts beside."""
-        wanted = self.parameters
-        stats, spreads = StatsCollector(wanted.sort), HistogramCollector()
+        """Yield row counts by ``kind<TAB>name``, and the totals of the split."""
+        parameters = self.parameters
+        stats, histograms = StatsCollector(parameters.sort), HistogramCollector()
         sketches: dict[str, QuantileSketch] = defaultdict(QuantileSketch)
-        held: dict[str, Counter[int]] = defaultdict(Counter)
+        buffer: dict[str, Counter[int]] = defaultdict(Counter)
         for key, page in pages:
             stats.add(key, page)
-            spreads.add(page)
-            if wanted.quantiles:
+            histograms.add(page)
+            if parameters.quantiles:
                 for name, value in self._iter_values(page):
                     sketches[name].add(value)
-            for what in wanted.by:
-                for name in self._iter_names(what, key, page):
-                    held[f"{what}\t{name}"][page.status] += 1
-            if len(held) >= _MAX_BUFFERED_NAMES:
-                yield from ((name, [*counts.items()]) for name, counts in held.items())
-                held.clear()
-        yield from ((name, [*counts.items()]) for name, counts in held.items())
-        told = stats.to_json(), spreads.to_json(), {name: sketch.to_json() for name, sketch in sketches.items()}
-        yield from zip(_TOTALS_KEYS, told, strict=True)
+            for kind in parameters.by:
+                for name in self._iter_names(kind, key, page):
+                    buffer[f"{kind}\t{name}"][page.status] += 1
+            if len(buffer) >= _MAX_BUFFERED_NAMES:
+                yield from ((name, [*counts.items()]) for name, counts in buffer.items())
+                buffer.clear()
+        yield from ((name, [*counts.items()]) for name, counts in buffer.items())
+        totals = stats.to_json(), histograms.to_json(), {name: sketch.to_json() for name, sketch in sketches.items()}
+        yield from zip(_TOTALS_KEYS, totals, strict=True)
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
-        """Yield the greatest names of those that this task has, and hand on what stands beside them."""
+        """Yield the names of this task with the most rows, and pass the totals on."""
         most = self.parameters.most
         kept: dict[str, TopNames] = {}
-        for key, told in groups:
-            what, tab, name = key.partition("\t")
+        for key, values in groups:
+            kind, tab, name = key.partition("\t")
             if not tab:
-                yield from ((key, each) for each in told)
+                yield from ((key, each) for each in values)
                 continue
             counts = Counter[int]()
-            for part in told:
+            for part in values:
                 for status, rows in part:
                     counts[status] += rows
-            (mine := kept.setdefault(what, TopNames())).merge(1, counts.total(), [(name, dict(counts))])
-            if len(mine.top) >= most + _MAX_BUFFERED_NAMES:
-                mine.truncate(most)
-        for what, each in kept.items():
+            (kept_names := kept.setdefault(kind, TopNames())).merge(1, counts.total(), [(name, dict(counts))])
+            if len(kept_names.top) >= most + _MAX_BUFFERED_NAMES:
+                kept_names.truncate(most)
+        for kind, each in kept.items():
             each.truncate(most)
-            yield f"{what}\t", [each.name_count, each.row_count, [[name, [*by.items()]] for name, by in each.top]]
+            yield f"{kind}\t", [each.name_count, each.row_count, [[name, [*by.items()]] for name, by in each.top]]
 
-    def _iter_names(self, what: str, key: str, page: WebPage) -> Iterable[str]:
-        match what:
+    def _iter_names(self, kind: str, key: str, page: WebPage) -> Iterable[str]:
+        match kind:
             case "host":
                 return (unreverse_host(reversed_host_of_key(key)),)
             case "domain":
@@ -219,23 +226,25 @@ class BreakdownJob(TableJob[BreakdownParameters]):
 
 
 def merge_breakdown(output: Iterable[KeyValuePair], parameters: BreakdownParameters) -> StatsBreakdown:
-    """Return what the tasks of :class:`BreakdownJob` have counted as one."""
+    """Merge the output of the tasks of :class:`BreakdownJob`."""
     found = StatsBreakdown(StatsCollector(parameters.sort))
-    for key, told in output:
+    for key, values in output:
         match key:
             case "counts":
-                found.stats.merge(StatsCollector.from_json(told))
+                found.stats.merge(StatsCollector.from_json(values))
             case "spreads":
-                found.histograms.merge(told)
+                found.histograms.merge(values)
             case "quantiles":
-                for name, sketch in told.items():
+                for name, sketch in values.items():
                     found.sketches.setdefault(name, QuantileSketch()).merge(sketch)
             case _:
-                names, rows, greatest = told
-                some = [(name, dict(by)) for name, by in greatest]
-                (mine := found.names_by_kind.setdefault(key.rstrip("\t"), TopNames())).merge(names, rows, some)
-                mine.truncate(parameters.most)
+                names, rows, top = values
+                names_with_rows = [(name, dict(by)) for name, by in top]
+                (kept_names := found.names_by_kind.setdefault(key.rstrip("\t"), TopNames())).merge(
+                    names, rows, names_with_rows
+                )
+                kept_names.truncate(parameters.most)
     found.names_by_kind = {
-        what: found.names_by_kind[what] for what in parameters.by if what in found.names_by_kind
-    }  # tasks end in any order
+        kind: found.names_by_kind[kind] for kind in parameters.by if kind in found.names_by_kind
+    }  # in the requested order: tasks finish in any
     return found

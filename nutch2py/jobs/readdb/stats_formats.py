@@ -1,4 +1,4 @@
-"""The statistics of ``readdb -stats`` as lines, as JSON and as CSV."""
+"""Formats the statistics of ``readdb -stats`` as text, JSON and CSV."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from nutch2py.jobs.stats.quantile_sketch import QuantileSketch
 from nutch2py.jobs.stats.stats_snapshot import get_status_name, to_table_stats
 
 _BOUND_NAMES = {"fetch interval": ("shortest", "avg", "longest"), "fetch time": ("earliest", "avg", "latest")}
-"""As Nutch 1 names them; of all others min, avg and max."""
+"""Names of minimum, mean and maximum in Nutch 1, where they are not min, avg and max."""
 _UNITS = {"fetch interval": " s", "response time": " ms"}
 _JSON_NAMES = {"fetch interval": "fetchInterval", "fetch time": "fetchTime", "response time": "responseTime"}
 
 
 def sort_names(kind: str, breakdown: StatsBreakdown) -> list[tuple[str, dict[int, int]]]:
-    """Return names and rows by status code: depths and times in their order, all others with the most rows first."""
-    greatest = breakdown.names_by_kind[kind].top
+    """Return names and rows by status code: depths and times in their order, others by descending rows."""
+    top = breakdown.names_by_kind[kind].top
     match kind:
         case "depth":
-            return sorted(greatest, key=lambda each: (not each[0].isdecimal(), len(each[0]), each[0]))
+            return sorted(top, key=lambda each: (not each[0].isdecimal(), len(each[0]), each[0]))
         case "next":
-            return sorted(greatest, key=lambda each: NEXT_FETCH_LABELS.index(each[0]))
+            return sorted(top, key=lambda each: NEXT_FETCH_LABELS.index(each[0]))
         case _:
-            return greatest
+            return top
 
 
 def format_stats_lines(breakdown: StatsBreakdown, quantiles: Sequence[float], now: int) -> list[str]:
-    """Return what follows Nutch's lines, as ``name:<TAB>value``; a time as that of the clock.
+    """Return the lines after those of Nutch, as ``name:<TAB>value``; times in local time.
 
-    A name's line: ``host a.test:<TAB>rows<TAB>status rows, status rows``.
+    Line of a name: ``host a.test:<TAB>rows<TAB>status rows, status rows``.
     """
-    told = []
+    result = []
     for name, sketch in breakdown.sketches.items():
         show = _choose_formatter(name, now)
         bounds = (sketch.minimum, sketch.sum / sketch.count, sketch.maximum)
-        if name != "score":  # Nutch's own lines have these
+        if name != "score":  # in Nutch's own lines
             words = _BOUND_NAMES.get(name, ("min", "avg", "max"))
-            told += [f"{word} {name}:\t{show(value)}" for word, value in zip(words, bounds, strict=True)]
-        told += [f"{name} quantile {part:g}:\t{show(value)}" for part, value in sketch.get_quantiles(quantiles).items()]
-    for what, greatest in breakdown.names_by_kind.items():
-        told.append(
-            f"{what}s:\t{greatest.name_count}" if what not in ("next", "depth") else f"{what}:\t{greatest.name_count}"
-        )
-        for name, by in sort_names(what, breakdown):
+            result += [f"{word} {name}:\t{show(value)}" for word, value in zip(words, bounds, strict=True)]
+        result += [
+            f"{name} quantile {part:g}:\t{show(value)}" for part, value in sketch.get_quantiles(quantiles).items()
+        ]
+    for kind, top in breakdown.names_by_kind.items():
+        result.append(f"{kind}s:\t{top.name_count}" if kind not in ("next", "depth") else f"{kind}:\t{top.name_count}")
+        for name, by in sort_names(kind, breakdown):
             states = ", ".join(f"{format_status(status)} {count}" for status, count in sorted(by.items()))
-            told.append(f"{what} {name}:\t{sum(by.values())}\t{states}")
-    return told
+            result.append(f"{kind} {name}:\t{sum(by.values())}\t{states}")
+    return result
 
 
 def _choose_formatter(name: str, now: int) -> Callable[[float], str]:
@@ -66,50 +66,50 @@ def _choose_formatter(name: str, now: int) -> Callable[[float], str]:
 def _format_time_or_seconds(seconds: float) -> str:
     try:
         return format_time(seconds)
-    except (OverflowError, ValueError, OSError):  # a time that no calendar has
+    except (OverflowError, ValueError, OSError):  # outside the range of the calendar
         return f"{seconds:.0f} s"
 
 
 def stats_to_json(
     breakdown: StatsBreakdown, quantiles: Sequence[float], now: int, *, by_host: bool = False
 ) -> dict[str, Any]:
-    """Return all as one object: figures, ``hosts`` with ``by_host``, ``quantiles``, ``by``. Times are ms since 1970."""
+    """Return one object: statistics, ``hosts`` with ``by_host``, ``quantiles``, ``by``. Times are ms since 1970."""
     stats = breakdown.stats
-    told: dict[str, Any] = {"kept": stats.kept, **msgspec.to_builtins(to_table_stats(stats, now))}
+    result: dict[str, Any] = {"kept": stats.kept, **msgspec.to_builtins(to_table_stats(stats, now))}
     if by_host:
-        told["hosts"] = hosts = dict[str, dict[str, int]]()
+        result["hosts"] = hosts = dict[str, dict[str, int]]()
         for (status, host), count in sorted(stats.hosts.items(), key=lambda each: (each[0][1], each[0][0])):
             _add_status(hosts.setdefault(host, {}), status, count)
     if breakdown.sketches:
-        told["quantiles"] = {
+        result["quantiles"] = {
             _JSON_NAMES.get(name, name): _sketch_to_json(sketch, quantiles, now if name == "fetch time" else None)
             for name, sketch in breakdown.sketches.items()
         }
     if breakdown.names_by_kind:
-        told["by"] = {
-            what: {
+        result["by"] = {
+            kind: {
                 "names": each.name_count,
                 "rows": each.row_count,
                 "greatest": [
                     {"name": name, "rows": sum(by.values()), "status": _count_by_status_name(by)}
-                    for name, by in sort_names(what, breakdown)
+                    for name, by in sort_names(kind, breakdown)
                 ],
             }
-            for what, each in breakdown.names_by_kind.items()
+            for kind, each in breakdown.names_by_kind.items()
         }
-    return told
+    return result
 
 
 def _sketch_to_json(sketch: QuantileSketch, quantiles: Sequence[float], now: int | None) -> dict[str, Any]:
-    def told(value: float) -> float:
+    def to_value(value: float) -> float:
         return value if now is None else round(now + value * 1000)
 
     return {
         "rows": sketch.count,
-        "minimum": told(sketch.minimum),
-        "mean": told(sketch.sum / sketch.count),
-        "maximum": told(sketch.maximum),
-        "quantiles": {f"{part:g}": told(value) for part, value in sketch.get_quantiles(quantiles).items()},
+        "minimum": to_value(sketch.minimum),
+        "mean": to_value(sketch.sum / sketch.count),
+        "maximum": to_value(sketch.maximum),
+        "quantiles": {f"{part:g}": to_value(value) for part, value in sketch.get_quantiles(quantiles).items()},
     }
 
 
@@ -144,11 +144,11 @@ def iter_csv_rows(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
             yield f"{name} {bound}", "", sketch[bound]
         for part, value in sketch["quantiles"].items():
             yield f"{name} quantile", part, value
-    for what, counted in stats.get("by", {}).items():
-        yield f"{what} names", "", counted["names"]
+    for kind, counted in stats.get("by", {}).items():
+        yield f"{kind} names", "", counted["names"]
         for each in counted["greatest"]:
-            yield what, each["name"], each["rows"]
-            if what == "host" and "hosts" in stats:  # which has them of all hosts
+            yield kind, each["name"], each["rows"]
+            if kind == "host" and "hosts" in stats:  # "hosts" has these counts of all hosts
                 continue
             for status, count in each["status"].items():
-                yield f"{what} {status}", each["name"], count
+                yield f"{kind} {status}", each["name"], count

@@ -1,4 +1,4 @@
-"""A row as JSON and as a line of CSV; names of fields are those of Nutch 2's schema."""
+"""Formats rows as JSON and CSV, with the field names of Nutch 2's schema."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.url.keys import url_or_key
 
 _MAX_VALUE_CHARACTERS = 200_000
-"""Characters of a value; what is longer is cut."""
+"""Characters after which a value is truncated."""
 CSV_COLUMNS = (
     "url", "status", "fetchTime", "prevFetchTime", "fetchInterval", "retriesSinceFetch", "modifiedTime", "score",
     "pageRank", "depth", "protocolStatus", "protocolArgs", "parseStatus", "signature", "title", "batchId",
 )  # fmt: skip
-"""Of :func:`get_csv_values`: times in ms since 1970, the interval in seconds."""
+"""Columns of :func:`get_csv_values`: times in ms since 1970, the interval in seconds."""
 
 
 def row_to_dict(
     key: str, page: WebPage, fields: Iterable[Field[Any]], max_characters: int | None = _MAX_VALUE_CHARACTERS
 ) -> dict[str, Any]:
-    """Return the URL of a row, and its fields that are set; texts are cut behind ``max_characters`` characters."""
+    """Return the URL and the non-empty fields of a row; long texts are truncated to ``max_characters``."""
     values = {
         field.name: _get_value(field, page, max_characters) for field in sorted(fields, key=lambda each: each.name)
     }
@@ -46,7 +46,7 @@ def _get_value(field: Field[Any], page: WebPage, max_characters: int | None) -> 
 
 
 def to_json_value(value: Any, max_characters: int | None = None) -> Any:
-    """Return a value as JSON can have it: bytes as readdb shows them, what is no text in UTF-8 as a question mark."""
+    """Return a value as JSON type: bytes as readdb shows them, text that is not valid UTF-8 with question marks."""
     if isinstance(value, bytes):
         value = format_bytes(value)
     if isinstance(value, ProtocolStatus | ParseStatus):
@@ -59,13 +59,13 @@ def to_json_value(value: Any, max_characters: int | None = None) -> Any:
 
 
 def format_json_row(key: str, page: WebPage, fields: Iterable[Field[Any]], markdown: str | None) -> str:
-    """Return a row whole, as a line of JSON."""
-    told = row_to_dict(key, page, fields, max_characters=None)
-    return orjson.dumps(told if markdown is None else {**told, "markdown": to_json_value(markdown)}).decode()
+    """Return a complete row as a line of JSON."""
+    values = row_to_dict(key, page, fields, max_characters=None)
+    return orjson.dumps(values if markdown is None else {**values, "markdown": to_json_value(markdown)}).decode()
 
 
 def get_csv_values(key: str, page: WebPage) -> list[Any]:
-    """Return the values of :data:`CSV_COLUMNS`; "" for what a row has not."""
+    """Return the values of :data:`CSV_COLUMNS`; "" for missing values."""
     protocol, parse, signature = page.protocol_status, page.parse_status, page.signature
     return [
         url_or_key(key),
@@ -88,9 +88,9 @@ def get_csv_values(key: str, page: WebPage) -> list[Any]:
 
 
 def format_csv_line(values: Sequence[Any]) -> str:
-    """Return a line of CSV (RFC 4180) without its end; what is no text in UTF-8 becomes a question mark.
+    """Return a line of CSV (RFC 4180) without line end; invalid UTF-8 becomes question marks.
 
-    >>> csv_line(["a,b", 1, "c"])
+    >>> format_csv_line(["a,b", 1, "c"])
     '"a,b",1,c'
     """
     out = io.StringIO()

@@ -1,4 +1,4 @@
-"""A row in the form that is asked for, with the main text as Markdown (``readdb -markdown``) when it is to be shown."""
+"""Renders a row in the requested format, optionally with its main text as Markdown (``readdb -markdown``)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from nutch2py.records.record import Field
 from nutch2py.records.webpage import WebPage
 
 RowSections = Mapping[str, bool]
-"""Which of content, headers, links and text to show beside the rest."""
+"""Optional parts to show: content, headers, links, text."""
 OutputFormat = Literal["text", "json", "csv"]
-"""How rows and statistics are printed."""
+"""Output format of rows and statistics."""
 
 
 class MarkdownRenderer:
-    """Rows to Markdown, from their content: parsed within the same bounds as by the job. To be closed."""
+    """Renders the content of rows as Markdown, with the limits of the parse job. Must be closed."""
 
     fields: frozenset[Field[Any]]
 
@@ -33,22 +33,21 @@ class MarkdownRenderer:
         self.fields = self._parsing.fields | {WebPage.text}
 
     def render(self, url: str, page: WebPage) -> str | None:
-        """Return the main text of an HTML page; of other types, and where none stands out, the text. None without."""
+        """Return the main text of an HTML page, otherwise the text of the row, or None."""
         if page.content and page.content_type in ("text/html", "application/xhtml+xml"):
-            found = self._parsing.parse(
-                url, WebPage(page.current_cells(self._parsing.fields))
-            )  # the row stays as it is
+            # of a copy: the row must not change
+            found = self._parsing.parse(url, WebPage(page.current_cells(self._parsing.fields)))
             if found.text:
                 return found.text
         return page.text
 
     def close(self) -> None:
-        """End the process that parses."""
+        """Stop the parser process."""
         self._parsing.close()
 
 
 def shown_fields(sections: RowSections, markdown: MarkdownRenderer | None) -> frozenset[Field[Any]]:
-    """Return what is read of a row to show it."""
+    """Return the fields needed to show a row."""
     return page_fields(**sections) | (markdown.fields if markdown else frozenset())
 
 
@@ -61,7 +60,7 @@ def render_row(
     markdown: MarkdownRenderer | None,
     shown_key: str = "",
 ) -> str:
-    """Return a row as it is printed; ``shown_key``: what stands for it behind ``key:`` in text, its URL by default."""
+    """Return a row as it is printed; ``shown_key``: value of ``key:`` in text format, by default the URL."""
     if output_format == "csv":
         return format_csv_line(get_csv_values(key, page))
     text = markdown.render(url, page) if markdown else None

@@ -1,7 +1,7 @@
-"""The text of a row as ``readdb -url`` and ``readdb -dump`` print it, line by line as Nutch 2's WebTableReader does.
+"""Formats a row as text for ``readdb -url`` and ``readdb -dump``, with the lines of Nutch 2's WebTableReader.
 
-Two things differ: the entries of a map come in the order of their keys (Java's came in the order of a hash table), and
-bytes that are no text are escaped as HBase's shell does, where Nutch sent them to the terminal as they were.
+Two things differ: map entries are sorted by key (in Java they have the order of a hash table), and bytes that are not
+text are escaped as in HBase's shell, while Nutch prints them unchanged.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _BASE_FIELDS: frozenset[Field[Any]] = frozenset(
 def page_fields(
     content: bool = False, headers: bool = False, links: bool = False, text: bool = False
 ) -> frozenset[Field[Any]]:
-    """Return the fields that :func:`format_page` reads with the same options: content is read only to be shown."""
+    """Return the fields that :func:`format_page` reads with the same options."""
     fields = set(_BASE_FIELDS)
     if content:
         fields |= {WebPage.content, WebPage.content_type}
@@ -67,11 +67,11 @@ def page_fields(
 
 
 def format_bytes(value: bytes) -> str:
-    r"""Return bytes as text if they are UTF-8 without control characters (tab and line ends excepted), else escaped.
+    r"""Return bytes as text if they are UTF-8 without control characters (except tab and line ends), otherwise escaped.
 
-    >>> bytes_text("é\tü".encode())
+    >>> format_bytes("é\tü".encode())
     'é\tü'
-    >>> bytes_text(bytes([0x3F, 0x80, 0, 0]))
+    >>> format_bytes(bytes([0x3F, 0x80, 0, 0]))
     '?\\x80\\x00\\x00'
     """
     try:
@@ -84,14 +84,14 @@ def format_bytes(value: bytes) -> str:
 
 
 def escape_bytes(value: bytes) -> str:
-    r"""Return bytes in the form of HBase's ``Bytes.toStringBinary``: printable ASCII as it is, others ``\xHH``."""
+    r"""Return bytes in the form of HBase's ``Bytes.toStringBinary``: printable ASCII unchanged, others as ``\xHH``."""
     return "".join(chr(byte) if byte in _PRINTABLE_BYTES else f"\\x{byte:02X}" for byte in value)
 
 
 def format_float(value: float) -> str:
-    """Return a float of four bytes as Java prints it: the shortest digits that give it back, always with a point.
+    """Return a 32-bit float as Java prints it: the shortest digits that round-trip, always with a decimal point.
 
-    >>> [float_text(v) for v in (1.0, 1 / 3, 1e10, 0.00025)]
+    >>> [format_float(v) for v in (1.0, 1 / 3, 1e10, 0.00025)]
     ['1.0', '0.33333334', '1.0E10', '2.5E-4']
     """
     value = float32(value)
@@ -154,7 +154,7 @@ def _or_null(value: str | None) -> str:
 
 
 def _map_entries(page: WebPage, field: MapField[Any]) -> list[tuple[str, bytes]]:
-    """Return key and cell of a map, in the order of the keys' bytes."""
+    """Return key and cell of a map, sorted by the bytes of the keys."""
     return [(decode_text(key), cell) for key, cell in sorted(field.__get__(page, WebPage).raw_cells().items())]
 
 
@@ -169,9 +169,9 @@ def format_page(
 ) -> str:
     """Return the lines of a row, each with its line end.
 
-    ``key`` is shown as given: Nutch passes the URL for ``-url`` and the row key for ``-dump``. The options add raw
-    content, response headers, out- and inlinks, extracted text, and what is given as Markdown. Times are ms since 1970,
-    the interval s.
+    ``key`` is shown unchanged: Nutch passes the URL for ``-url`` and the row key for ``-dump``. The options add raw
+    content, response headers, out- and inlinks, extracted text, and the given Markdown. Times are ms since 1970, the
+    interval is in seconds.
     """
     lines = [
         f"key:\t{key}",
@@ -192,7 +192,7 @@ def format_page(
     lines.append(f"parseStatus:\t{format_parse_status(page.parse_status)}")
     lines.append(f"title:\t{_or_null(page.title)}")
     lines.append(f"score:\t{format_float(page.score)}")
-    if page.page_rank:  # not in Nutch 2; a table without it is printed as there
+    if page.page_rank:  # not in Nutch 2: without it the output is the same
         lines.append(f"pageRank:\t{format_float(page.page_rank)}")
     lines += [f"marker {name} : \t{decode_text(cell)}" for name, cell in _map_entries(page, WebPage.markers)]
     lines.append(f"reprUrl:\t{_or_null(page.repr_url)}")

@@ -1,4 +1,4 @@
-"""How numbers of pages spread: counted by the tasks that read every row, in buckets that grow by powers."""
+"""Histograms of scores, ranks, intervals and depths, collected by tasks that scan the table."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ HISTOGRAM_BOUNDS: Mapping[str, tuple[float, ...]] = {
 }
 """Name -> lower bounds of the buckets. ``interval`` is in seconds, ``depth`` counts links from a seed."""
 HISTOGRAM_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.score, WebPage.page_rank, WebPage.fetch_interval})
-"""What :meth:`HistogramCollector.add` reads; with ``depth`` the marks, too."""
+"""Fields that :meth:`HistogramCollector.add` reads; with ``with_depth`` also the marks."""
 
 
 class HistogramCollector:
-    """Numbers of rows by bucket, of each thing in :data:`HISTOGRAM_BOUNDS`."""
+    """Row counts by bucket, for each quantity in :data:`HISTOGRAM_BOUNDS`."""
 
     def __init__(self, with_depth: bool = False) -> None:
         self._with_depth = with_depth
@@ -43,30 +43,30 @@ class HistogramCollector:
 
     def _count_value(self, name: str, value: float) -> None:
         number = value if value == value else 0.0
-        place = max(0, bisect_right(HISTOGRAM_BOUNDS[name], number) - 1)
-        self.counts[name][place] += 1
+        bucket = max(0, bisect_right(HISTOGRAM_BOUNDS[name], number) - 1)
+        self.counts[name][bucket] += 1
 
     def to_json(self) -> dict[str, list[tuple[int, int]]]:
-        """Return the numbers in a form that JSON carries; :meth:`merge` takes it."""
+        """Return the counts as JSON types for :meth:`merge`."""
         return {name: [*counts.items()] for name, counts in self.counts.items()}
 
     def merge(self, other_counts: Mapping[str, Iterable[Iterable[int]]]) -> None:
-        """Add the numbers of another one."""
+        """Add the counts of another collector."""
         for name, counts in other_counts.items():
-            mine = self.counts[name]
-            for place, count in counts:
-                mine[place] += count
+            own_counts = self.counts[name]
+            for bucket, count in counts:
+                own_counts[bucket] += count
 
     def make_histograms(self) -> dict[str, Histogram]:
-        """Return what was counted; a number that no row has is left out."""
+        """Return the histograms by name, without quantities that no row has."""
         found = {name: make_histogram(HISTOGRAM_BOUNDS[name], counts) for name, counts in sorted(self.counts.items())}
-        if not any(place for place in self.counts.get("pagerank", ())):  # it was never computed
+        if not any(bucket for bucket in self.counts.get("pagerank", ())):  # PageRank was never computed
             found.pop("pagerank", None)
         return found
 
 
 def make_histogram(bounds: tuple[float, ...], counts: Mapping[int, int]) -> Histogram:
-    """Return a histogram of ``counts`` by the place in ``bounds``, without the empty buckets at both ends."""
-    used = [place for place, count in counts.items() if count] or [0]
+    """Return a histogram of ``counts`` (bucket index -> rows), without the empty buckets at both ends."""
+    used = [bucket for bucket, count in counts.items() if count] or [0]
     first, last = min(used), max(used)
-    return Histogram(bounds[first : last + 1], tuple(counts.get(place, 0) for place in range(first, last + 1)))
+    return Histogram(bounds[first : last + 1], tuple(counts.get(bucket, 0) for bucket in range(first, last + 1)))

@@ -1,4 +1,4 @@
-"""Sketch: quantiles of a number over any number of rows, in bounded size; parts that tasks counted add up exactly."""
+"""Quantile sketch: approximate quantiles over any number of rows in bounded memory, with exact merging."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 
 ACCURACY = 0.005
-"""A quantile is that of the rows but for this part of it."""
+"""Relative error of a quantile."""
 _LOG_STEP = math.log((1 + ACCURACY) / (1 - ACCURACY))
 _MIN_MAGNITUDE, _MAX_MAGNITUDE = 1e-9, 1e18
-"""What is nearer to 0 counts as 0, what is farther as this: so there are 12,500 buckets at most."""
+"""Smaller magnitudes count as 0, larger ones as the maximum; this limits the sketch to 12,500 buckets."""
 _QUANTILES_PROPERTY = "db.stats.score.quantiles"
 
 
 def read_quantiles(conf: Configuration) -> list[float]:
-    """Return the quantiles of ``db.stats.score.quantiles``, the least first; ConfigurationError for what is none."""
+    """Return the quantiles of ``db.stats.score.quantiles``, ascending; raise ConfigurationError for invalid values."""
     try:
         found = sorted({float(each) for each in conf.get_strings(_QUANTILES_PROPERTY)})
     except ValueError:
         found = [math.nan]
     if not all(0.0 <= each <= 1.0 for each in found):
         raise ConfigurationError(
-            f"{_QUANTILES_PROPERTY} is {conf.get(_QUANTILES_PROPERTY)!r}: write numbers from 0 to 1, with commas between them"
+            f"{_QUANTILES_PROPERTY} is {conf.get(_QUANTILES_PROPERTY)!r}: "
+            "write numbers from 0 to 1, separated by commas"
         )
     return found
 
 
 class QuantileSketch:
-    """Numbers of values by logarithmic buckets, as in DDSketch (Masson, Rim and Lee, 2019), with exact bounds and sum.
+    """Counts values in logarithmic buckets, as DDSketch (Masson, Rim and Lee, 2019), with exact bounds and sum.
 
-    A bucket stands for all values within :data:`ACCURACY` of its middle. NaN counts as 0, as the statistics have it.
+    A bucket has all values within :data:`ACCURACY` of its middle. NaN counts as 0, as in the statistics.
     """
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class QuantileSketch:
         self.minimum, self.maximum = math.inf, -math.inf
 
     def add(self, value: float) -> None:
-        """Take in a value."""
+        """Count a value."""
         value = max(-_MAX_MAGNITUDE, min(_MAX_MAGNITUDE, value)) if value == value else 0.0
         self.counts[_find_bucket(value)] += 1
         self.count += 1
@@ -51,20 +52,20 @@ class QuantileSketch:
         self.minimum, self.maximum = min(self.minimum, value), max(self.maximum, value)
 
     def merge(self, other: Sequence[Any]) -> None:
-        """Add what another one's :meth:`to_json` gave."""
-        count, total, least, greatest, counts = other
+        """Add the result of another sketch's :meth:`to_json`."""
+        count, total, minimum, maximum, counts = other
         self.count += count
         self.sum += total
-        self.minimum, self.maximum = min(self.minimum, least), max(self.maximum, greatest)
+        self.minimum, self.maximum = min(self.minimum, minimum), max(self.maximum, maximum)
         for bucket, rows in counts:
             self.counts[bucket] += rows
 
     def to_json(self) -> list[Any]:
-        """Return all in a form that JSON carries; of a sketch that has a value."""
+        """Return the sketch as JSON types; it must have a value."""
         return [self.count, self.sum, self.minimum, self.maximum, [*self.counts.items()]]
 
     def get_quantiles(self, quantiles: Sequence[float]) -> dict[float, float]:
-        """Return the values below which the chosen parts of all values lie, ``quantiles`` in ascending order."""
+        """Return the value of each quantile; ``quantiles`` (0 to 1) in ascending order."""
         found: dict[float, float] = {}
         buckets, passed, value = iter(sorted(self.counts.items())), 0, self.minimum
         for part in quantiles:
@@ -78,7 +79,7 @@ class QuantileSketch:
 
 
 def _find_bucket(value: float) -> int:
-    """Return the bucket of a value; buckets sort as values do, 0 is that of 0."""
+    """Return the bucket of a value; buckets sort like values, bucket 0 is the value 0."""
     size = abs(value)
     if size < _MIN_MAGNITUDE:
         return 0

@@ -1,4 +1,4 @@
-"""StatsCollector: the counts that ``readdb -stats`` prints; collected by each map task, merged by the driver."""
+"""Counts of ``readdb -stats``, collected by map tasks and merged by the driver."""
 
 from __future__ import annotations
 
@@ -17,11 +17,19 @@ from nutch2py.url.keys import reversed_host_of_key, unreverse_host
 class StatsCollector:
     """Counts rows by status, retries, protocol and parse status, and by host when ``sort`` is set; score bounds.
 
-    ``total``: all rows. ``status``: rows by :class:`~nutch2py.records.webpage.CrawlStatus`, 0 for those that were never fetched
-    nor linked to. ``hosts``: rows by status and host. ``retries``: by how often the fetch has failed since.
-    ``protocol``, ``parse``: by the names of the protocol status and the parse status. ``score_sum``, ``score_min``,
-    ``score_max``: of the scores, in whole thousandths; the bounds are None when there is no row. ``kept``: these are
-    the figures that jobs keep with the table. ``FIELDS``: what a row must have been read with.
+    Attributes:
+        FIELDS: Fields that :meth:`add` reads.
+        sort: Count by host, too.
+        kept: The statistics are those kept with the table.
+        total: Number of rows.
+        status: Rows by :class:`~nutch2py.records.webpage.CrawlStatus`; 0: neither fetched nor linked to.
+        hosts: Rows by status and host.
+        retries: Rows by number of failed fetches since the last success.
+        protocol: Rows by name of the protocol status.
+        parse: Rows by name of the parse status.
+        score_sum: Sum of the scores in thousandths.
+        score_min: Lowest score in thousandths; None without rows.
+        score_max: Highest score in thousandths; None without rows.
     """
 
     FIELDS: frozenset[Field[Any]] = frozenset(
@@ -34,7 +42,7 @@ class StatsCollector:
             WebPage.parse_status,
         }
     )
-    """What :meth:`add` reads; ``fetch_interval`` too, for every row has it, by which it is found."""
+    """Fields that :meth:`add` reads; every row has ``fetch_interval``, so no row is missed."""
 
     def __init__(self, sort: bool = False) -> None:
         self.sort = sort
@@ -50,7 +58,7 @@ class StatsCollector:
         self.score_max: int | None = None
 
     def add(self, key: str, page: WebPage) -> None:
-        """Count a row; ``key`` is its row key, from which the host is read."""
+        """Count a row; its host is part of the row ``key``."""
         self.total += 1
         self.status[page.status] += 1
         self.retries[page.retries_since_fetch] += 1
@@ -63,10 +71,10 @@ class StatsCollector:
             self.parse[parse_status_name(page.parse_status)] += 1
         self._merge_scores(score := score_thousandths(page.score), score, score)
 
-    def _merge_scores(self, total: int, least: int, greatest: int) -> None:
+    def _merge_scores(self, total: int, minimum: int, maximum: int) -> None:
         self.score_sum += total
-        self.score_min = least if self.score_min is None else min(self.score_min, least)
-        self.score_max = greatest if self.score_max is None else max(self.score_max, greatest)
+        self.score_min = minimum if self.score_min is None else min(self.score_min, minimum)
+        self.score_max = maximum if self.score_max is None else max(self.score_max, maximum)
 
     def merge(self, other: StatsCollector) -> None:
         """Add the counts of another collector."""
@@ -80,7 +88,7 @@ class StatsCollector:
             self._merge_scores(other.score_sum, other.score_min, other.score_max)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts in a form that JSON carries; :meth:`from_json` reads it."""
+        """Return the counts as JSON types for :meth:`from_json`."""
         return {
             "sort": self.sort,
             "total": self.total,
@@ -106,12 +114,12 @@ class StatsCollector:
 
     @classmethod
     def from_table_stats(cls, table_stats: RowStatistics) -> StatsCollector:
-        """Return what reading the rows would give, from the figures that are kept with the table."""
+        """Return the collector of a full scan from the statistics kept with the table."""
         stats = cls()
         stats.kept, stats.total = True, table_stats.total
         for counts, found in ((stats.status, table_stats.status), (stats.retries, table_stats.retries)):
             counts.update(+found)
-            if absent := table_stats.total - found.total():  # such a cell reads as 0
+            if absent := table_stats.total - found.total():  # a missing cell reads as 0
                 counts[0] += absent
         for code, count in table_stats.protocol.items():
             stats.protocol[protocol_status_name(code)] += count
@@ -129,7 +137,7 @@ class StatsCollector:
         count of one of its statuses, and all lines in no order.)
         """
         lines = [f"TOTAL urls:\t{self.total}"]
-        # as text, for that is how Nutch sorts: "retry 10" comes before "retry 2"
+        # in text order, as Nutch: "retry 10" before "retry 2"
         lines += sorted(f"retry {retries}:\t{count}" for retries, count in self.retries.items())
         if self.score_min is not None and self.score_max is not None:
             lines.append(f"min score:\t{format_float(self.score_min / 1000.0)}")
@@ -144,7 +152,7 @@ class StatsCollector:
         return lines
 
     def format_text(self, more_lines: Iterable[str] = ()) -> str:
-        """Return :meth:`lines`, and ``more_lines`` behind, between the first and last line that WebTableReader prints."""
+        """Return :meth:`format_lines` and ``more_lines``, between the first and last line of Nutch's WebTableReader."""
         return (
             "\n".join(["Statistics for WebTable: ", *self.format_lines(), *more_lines, "WebTable statistics: done"])
             + "\n"

@@ -1,4 +1,4 @@
-"""A snapshot of a crawl's table that costs no scan: the figures that the store keeps beside the rows."""
+"""Table statistics without a scan, from the statistics that the store keeps with the rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def get_status_name(status: int) -> str:
 
 
 def snapshot_table_stats(store: DataStore[WebPage]) -> TableStats | None:
-    """Return the figures of a table as they are now; None where the store keeps none."""
+    """Return the current statistics of a table; None if the store keeps none."""
     index = store.due_index()
     if not index.has_statistics or index.unavailable_reason:
         return None
@@ -26,7 +26,7 @@ def snapshot_table_stats(store: DataStore[WebPage]) -> TableStats | None:
 
 
 def to_table_stats(stats: StatsCollector, counted_at: int, due_rows: int | None = None) -> TableStats:
-    """Return what was counted."""
+    """Convert collected counts."""
     status: dict[str, int] = {}
     for code, count in sorted(stats.status.items()):
         status[get_status_name(code)] = status.get(get_status_name(code), 0) + count
