@@ -1,1 +1,1 @@
-"""Parsers: from content to text, title and outlinks."""
+"""Parsers: extract text, title and outlinks from content."""

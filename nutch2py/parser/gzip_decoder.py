@@ -1,4 +1,4 @@
-"""gzip as it is written: of one member or of many, one after the other (RFC 1952, section 2.2)."""
+"""Decompress gzip files of one or more members (RFC 1952, section 2.2)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _CHUNK_BYTES = 65_536
 
 
 def gunzip(content: bytes, max_bytes: int) -> Iterator[bytes]:
-    """Yield what a file unpacks to, at most ``max_bytes``; raise zlib.error when its first member is none.
+    """Yield the decompressed content, at most ``max_bytes``; raise zlib.error when the first member is invalid.
 
-    What follows the last member, zeros or anything else, is passed over, as gunzip does with a warning.
+    Trailing data after the last member is ignored, as gunzip does with a warning.
     """
     decompress = gzip_decompressor()
     for start in range(0, len(content), _CHUNK_BYTES):
@@ -23,9 +23,9 @@ def gunzip(content: bytes, max_bytes: int) -> Iterator[bytes]:
 
 
 def gzip_decompressor() -> Callable[..., bytes]:
-    """Return what unpacks pieces of a file in order, each to at most its second argument (0: to all of it)."""
+    """Return a function that decompresses consecutive chunks, each to at most its second argument (0: no limit)."""
     current = zlib.decompressobj(wbits=31)
-    complete = False  # whether a member has ended: what follows may be anything
+    complete = False  # whether a member has ended: any data may follow
 
     def decompress(piece: bytes, max_bytes: int = 0) -> bytes:
         nonlocal current, complete

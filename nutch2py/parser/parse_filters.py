@@ -1,4 +1,4 @@
-"""Parse filters: plug-ins that look at a parsed HTML page and add to it (Nutch's ParseFilters)."""
+"""Run the parse filters: plug-ins that read a parsed HTML page and add to it (Nutch's ParseFilters)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class ParseFilters:
         self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self._filters))
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
-        """Return the parse as the filters leave it; a filter that gives None or a failure ends the run, which fails."""
+        """Return the filtered parse; a filter that returns None or a failure stops the chain and fails the parse."""
         for parse_filter in self._filters:
             try:
                 filtered = parse_filter.filter(url, page, parse, document)
-            except RecursionError:  # the page's own: it is nested too deep
+            except RecursionError:  # caused by the page: it is nested too deep
                 raise
-            except Exception as error:  # noqa: BLE001 - named, and the page's
+            except Exception as error:  # noqa: BLE001 - raised again with the plug-in's name
                 raise_plugin_error(parse_filter, url, error)
             if filtered is None:
-                message = f"{type(parse_filter).__name__} refused the page"
+                message = f"{type(parse_filter).__name__} rejected the page"
                 return Parse("", "", (), ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (message,))
             parse = filtered
             if parse.major != ParseStatusCode.SUCCESS:

@@ -1,4 +1,4 @@
-"""What a parser makes of one page, as text: the output of ``parsechecker`` (Nutch's ParserChecker)."""
+"""Report of a page's parse as text: the output of ``parsechecker`` (Nutch's ParserChecker)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def create_page(url: str, body: bytes, declared: str | None, conf: Configuration
 def check_parse(
     conf: Configuration, url: str, page: WebPage, *, dump_text: bool = False, force_as: str | None = None
 ) -> str:
-    """Parse a page and return the report: type, signature, URL, metadata, outlinks, headers and, if asked, text.
+    """Parse a page and return the report: type, signature, URL, metadata, outlinks, headers and optionally text.
 
-    ``force_as``: the content type to parse it as. The outlinks are those of the page, before normalizers and filters.
+    ``force_as`` overrides the content type. Outlinks are listed before URL normalizers and filters run.
     """
     if force_as:
         page.content_type = force_as

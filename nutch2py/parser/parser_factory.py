@@ -1,4 +1,4 @@
-"""Which parsers a content type gets: ``parse-plugins.xml`` and ``plugin.includes`` (Nutch's ParserFactory)."""
+"""Selects the parsers of a content type by ``parse-plugins.xml`` and ``plugin.includes`` (Nutch's ParserFactory)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from nutch2py.support.reporting import warn
 
 DEFAULT_PARSE_PLUGINS_FILE = "parse-plugins.xml"
 ANY_TYPE = "*"
-# Nutch reads all formats but HTML through one plug-in; here each has a parser of its own that says part_of it
+# Nutch reads all formats but HTML with one plug-in; here each format has a parser whose part_of names it
 TIKA_PLUGIN_IDS = frozenset({"parse-tika", "org.apache.nutch.parse.tika.TikaParser"})
 
 
 def read_parse_plugins(conf: Configuration) -> dict[str, list[str]]:
-    """Return content type -> names of its parsers in order, from the file that ``parse.plugin.file`` names."""
+    """Return content type -> names of its parsers in order, from the file in ``parse.plugin.file``."""
     name = conf.get_trimmed("parse.plugin.file", DEFAULT_PARSE_PLUGINS_FILE)
     root = conf.resource_xml(name)
     if root is None:
-        raise ConfigurationError(f"parse.plugin.file names {name}, which is in no configuration folder: correct it")
+        raise ConfigurationError(f"parse.plugin.file names {name}, which no configuration folder contains: correct it")
     mapping: dict[str, list[str]] = {}
     for element in root.iter("mimeType"):
         ids: list[str] = []
@@ -35,10 +35,10 @@ def read_parse_plugins(conf: Configuration) -> dict[str, list[str]]:
 
 
 class ParserFactory:
-    """The enabled parsers. A class says with ``content_types`` (a regular expression) what it claims to read.
+    """The enabled parsers. A class declares its content types with the regular expression ``content_types``.
 
-    ``parse-tika`` in ``plugin.includes`` enables every installed parser with ``part_of = "parse-tika"``, and in
-    ``parse-plugins.xml`` it stands for those of them that claim the content type. So a Nutch 2 configuration works.
+    ``parse-tika`` in ``plugin.includes`` enables every installed parser with ``part_of = "parse-tika"``. In
+    ``parse-plugins.xml`` it means those of them that accept the content type. So a Nutch 2 configuration works.
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -60,7 +60,7 @@ class ParserFactory:
         self.fields = frozenset().union(*(parser.fields for _, parser in self._parsers))
 
     def get_parsers(self, content_type: str) -> list[Parser]:
-        """Return the parsers for a content type in the order they are tried; an empty list when there is none."""
+        """Return the parsers of a content type in the order to try them; may be empty."""
         kind = content_type.partition(";")[0].strip().lower()
         found = self._parsers_by_type.get(kind)
         if found is None:
@@ -74,7 +74,7 @@ class ParserFactory:
 
     def _parsers_by_id(self, ids: list[str], kind: str) -> list[Parser]:
         found: list[Parser] = []
-        left_out: list[str] = []
+        disabled: list[str] = []
         for plugin_id in ids:
             if plugin_id in TIKA_PLUGIN_IDS:
                 named = [
@@ -85,11 +85,11 @@ class ParserFactory:
             else:
                 named = [parser for names, parser in self._parsers if plugin_id in names]
                 if not named and plugin_id in installed_plugins("parser"):
-                    left_out.append(plugin_id)
+                    disabled.append(plugin_id)
             found += [parser for parser in named if parser not in found]
-        if left_out and not found and ids != self._mapping.get(ANY_TYPE):
-            names = ", ".join(left_out)
-            warn(f"{names} is mapped to {kind} in {self._mapping_path}, but plugin.includes leaves it out")
+        if disabled and not found and ids != self._mapping.get(ANY_TYPE):
+            names = ", ".join(disabled)
+            warn(f"{names} is mapped to {kind} in {self._mapping_path}, but plugin.includes does not enable it")
         return found
 
 
@@ -97,7 +97,7 @@ _factory_cache: WeakKeyDictionary[Configuration, ParserFactory] = WeakKeyDiction
 
 
 def get_parser_factory(conf: Configuration) -> ParserFactory:
-    """Return the factory of a configuration, made at the first call."""
+    """Return the cached factory of a configuration."""
     found = _factory_cache.get(conf)
     if found is None:
         found = _factory_cache[conf] = ParserFactory(conf)

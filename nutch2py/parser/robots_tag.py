@@ -1,4 +1,4 @@
-"""The header X-Robots-Tag: robots directives for content of any type."""
+"""Robots directives of the header X-Robots-Tag, which apply to content of any type."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def agent_names(conf: Configuration) -> frozenset[str]:
 
 
 def read_robots_directives(headers: Mapping[str, str], agent_names: Iterable[str]) -> frozenset[str]:
-    """Return which of noindex, nofollow and noarchive the headers of a page give to a crawler of these names.
+    """Return which of noindex, nofollow and noarchive the headers give to a crawler of these names.
 
-    A directive after ``name:`` is for that crawler alone, as are those that follow it, until another name.
+    A directive after ``name:`` applies to that crawler only, and so do the following ones up to the next name.
 
-    >>> sorted(robots_directives({"X-Robots-Tag": "nofollow, otherbot: noindex, noarchive"}, ["mybot"]))
+    >>> sorted(read_robots_directives({"X-Robots-Tag": "nofollow, otherbot: noindex, noarchive"}, ["mybot"]))
     ['nofollow']
     """
     value = headers.get("X-Robots-Tag") or headers.get("x-robots-tag")

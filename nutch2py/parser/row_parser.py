@@ -1,4 +1,4 @@
-"""From fetched pages to parsed ones: the parse of a row and what it changes (Nutch's ParseUtil and ParserJob)."""
+"""Parse fetched rows and apply the results to them (Nutch's ParseUtil and ParserJob)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nutch2py.url.url_parts import choose_repr
 MD5_SIGNATURE = "org.apache.nutch.crawl.MD5Signature"
 PERM_REFRESH_TIME = 5  # seconds; a slower refresh is a permanent redirect (FetcherJob.PERM_REFRESH_TIME)
 _TRUE = b"y"
-_MAX_REASON_CHARS = 1000  # characters
+_MAX_REASON_CHARS = 1000
 _CONTENT_LENGTH = re.compile(r"[0-9]{1,10}")
 _MAJOR_LABELS = {
     ParseStatusCode.NOTPARSED: "notparsed",
@@ -34,13 +34,15 @@ _MAJOR_LABELS = {
 
 
 class ParseOutcome(NamedTuple):
-    """What became of one row.
+    """Result of parsing one row.
 
-    ``status`` is None when nothing was parsed, and ``label`` then says why (``notfetched``, ``truncated``); else
-    ``label`` is the counter of the group ParserStatus. ``removed_outlinks``: URLs that were outlinks and are none any more.
-    ``message``: a line for the log, "" when there is nothing to say. ``failed_plugin``: the id of the plug-in that failed on
-    the page, which then has nothing but its status; "" for none. ``skipped_links``: how many links no rule lets in, by the
-    property, or the id of the URL filter, that decides.
+    Attributes:
+        label: Counter of the group ParserStatus. When nothing was parsed: the reason, ``notfetched`` or ``truncated``.
+        status: Parse status; None when nothing was parsed.
+        removed_outlinks: URLs that were outlinks before this parse and no longer are.
+        message: Line for the log; "" for none.
+        failed_plugin: Id of the plug-in that failed on the page, whose row then gets only its status; "" for none.
+        skipped_links: Number of skipped links by the property, or by the id of the URL filter, that rejects them.
     """
 
     label: str
@@ -51,7 +53,7 @@ class ParseOutcome(NamedTuple):
     skipped_links: tuple[tuple[str, int], ...] = ()
 
     def plugin_error(self, url: str) -> PluginError | None:
-        """Return the failure of a plug-in on this page, if that is what became of it."""
+        """Return the plug-in failure behind this outcome, or None."""
         if not self.failed_plugin:
             return None
         reason = self.status.args[0] if self.status is not None and self.status.args else ""
@@ -59,7 +61,7 @@ class ParseOutcome(NamedTuple):
 
     @property
     def is_redirect(self) -> bool:
-        """Whether the page sends its readers elsewhere, and so gives no text."""
+        """Whether the page redirects, and so has no text."""
         status = self.status
         return status is not None and (status.major, status.minor) == (
             ParseStatusCode.SUCCESS,
@@ -68,9 +70,9 @@ class ParseOutcome(NamedTuple):
 
 
 def truncated_content_length(page: WebPage) -> int:
-    """Return the size that the header Content-Length promises when fewer bytes are stored, else 0.
+    """Return the Content-Length header's value when fewer bytes are stored, else 0.
 
-    A body that came compressed says nothing: its header counts other bytes than those stored (NUTCH-2548).
+    The header of a compressed response counts other bytes than the stored ones, so it is ignored (NUTCH-2548).
     """
     content = page.content
     length = (page.headers.get("Content-Length") or "").strip()
@@ -81,7 +83,7 @@ def truncated_content_length(page: WebPage) -> int:
 
 
 def describe_parse_error(error: Exception) -> str:
-    """Return in words what went wrong with a page."""
+    """Return a one-line description of a parse failure for the row's status."""
     if isinstance(error, MemoryError):
         return "more memory than parser.child.memory.mb allows"
     if isinstance(error, RecursionError):
@@ -90,12 +92,14 @@ def describe_parse_error(error: Exception) -> str:
 
 
 class RowParser:
-    """Chooses parsers, runs them and applies what they found, in this process and as long as they take.
+    """Choose parsers, run them and apply their results, in this process and without a time limit.
 
-    Tasks do not call it: :class:`nutch2py.parser.worker.parse_worker_client.ParseWorkerClient` does, in a process that can be ended.
-    An exception of a plug-in becomes the status FAILED/EXCEPTION with the reason, by whoever calls :meth:`parse_row`.
-    ``is_out_of_memory``: memory ran out, and what is half built may hold it still. ``last_plugin_error``: the plug-in that failed on the
-    last page, if one did.
+    Tasks use :class:`nutch2py.parser.worker.parse_worker_client.ParseWorkerClient`, which runs it in a worker process.
+    The caller of :meth:`parse_row` turns a plug-in's exception into the status FAILED/EXCEPTION.
+
+    Attributes:
+        is_out_of_memory: Whether memory ran out; half-built objects may still hold it.
+        last_plugin_error: Failure of a plug-in on the last page, or None.
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -126,10 +130,10 @@ class RowParser:
         )
 
     def parse_row(self, key: str, page: WebPage) -> ParseOutcome:
-        """Parse the row ``key`` and set in ``page`` what the ParserJob writes.
+        """Parse the row ``key`` and set the fields of ``page`` that Nutch's ParserJob writes.
 
-        Raise :class:`nutch2py.plugins.plugin_failures.PluginError` when a plug-in has failed: what is in ``page`` then is half
-        a result, and is not to be written.
+        Raises:
+            PluginError: A plug-in failed. ``page`` then holds a partial result, which must not be written.
         """
         if page.status != CrawlStatus.FETCHED:
             return ParseOutcome("notfetched")
@@ -144,21 +148,21 @@ class RowParser:
             raise self.last_plugin_error
         status = ParseStatus(int(parse.major), int(parse.minor), tuple(parse.args))
         page.parse_status = status
-        dropped: tuple[str, ...] = ()
-        left_out = Counter[str]()
+        removed: tuple[str, ...] = ()
+        skipped = Counter[str]()
         message = ""
         if status.major != ParseStatusCode.SUCCESS:
-            page.markers.pop(Mark.PARSE)  # which a parse of the same fetch may have left: -resume tries it again
+            page.markers.pop(Mark.PARSE)  # a parse of the same fetch may have set it: -resume must try the page again
             message = f"Unable to successfully parse content {url} of type {page.content_type}: {' '.join(status.args)}"
         elif status.minor == ParseStatusCode.REDIRECT:
             message = self._apply_redirect(url, page, status)
-            left_out[META_REFRESH] += bool(message)
+            skipped[META_REFRESH] += bool(message)
         else:
-            dropped = self._apply_parse(url, page, parse, left_out)
+            removed = self._apply_parse(url, page, parse, skipped)
         if self.last_plugin_error is not None:
             message = f"{self.last_plugin_error}; another parser reads it"
         label = _MAJOR_LABELS.get(ParseStatusCode(status.major), "failed")
-        return ParseOutcome(label, status, dropped, message, skipped_links=tuple((+left_out).items()))
+        return ParseOutcome(label, status, removed, message, skipped_links=tuple((+skipped).items()))
 
     def parse(self, url: str, page: WebPage) -> Parse:
         """Return the first successful parse of the content type's parsers, else the last failure. Never raises."""
@@ -173,7 +177,7 @@ class RowParser:
         for parser in parsers:
             try:
                 parse = self._run_parser(parser, url, page)
-            except PluginError as error:  # of a filter, without which no other parser's result would be whole
+            except PluginError as error:  # of a filter: no other parser's result would be complete without it
                 self.last_plugin_error = error
                 return failed_parse(f"{error.plugin_id}: {error.reason}")
             if parse.major == ParseStatusCode.SUCCESS:
@@ -198,14 +202,14 @@ class RowParser:
             return parser.parse(url, page)
         except PluginError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever a page does to a parser, the job goes on
+        except Exception as error:  # noqa: BLE001 - the job continues, whatever a page causes in a parser
             self.is_out_of_memory |= isinstance(error, MemoryError)
-            if not isinstance(error, MemoryError | RecursionError):  # these are the page's doing
+            if not isinstance(error, MemoryError | RecursionError):  # these are caused by the page
                 self.last_plugin_error = PluginError(plugin_id_of(parser), url, describe_exception(error))
             return failed_parse(f"{type(parser).__name__}: {describe_parse_error(error)}")
 
     def _apply_parse(self, url: str, page: WebPage, parse: Parse, skipped: Counter[str]) -> tuple[str, ...]:
-        """Set what a successful parse writes, count the links left out; return the outlinks that are gone."""
+        """Set the fields of a successful parse and count the skipped links; return the removed outlinks."""
         page.text, page.title = parse.text, parse.title
         for name, value in parse.metadata.items():
             page.metadata[name] = value
@@ -220,10 +224,10 @@ class RowParser:
         return tuple(target for target in before if target not in outlinks)
 
     def update_signature(self, url: str, page: WebPage) -> None:
-        """Set the signature and keep the former one.
+        """Set the signature and keep the previous one.
 
-        A row whose parse mark is already that of this fetch was parsed before and the job killed, or is parsed again
-        by force: the former signature is then this fetch's own, so the one of the fetch before stays where it is.
+        A parse mark equal to the fetch mark says that this fetch was parsed before: the job was killed, or the parse is
+        forced. The stored signature is then this fetch's own, so ``prev_signature`` stays.
         """
         former = page.signature
         fetched = page.markers.get(Mark.FETCH)
@@ -231,11 +235,11 @@ class RowParser:
             page.prev_signature = former
         try:
             page.signature = self.signature.calculate(url, page)
-        except Exception as error:  # noqa: BLE001 - named, and the page's
+        except Exception as error:  # noqa: BLE001 - raised again with the plug-in's name
             raise_plugin_error(self.signature, url, error)
 
     def _apply_redirect(self, url: str, page: WebPage, status: ParseStatus) -> str:
-        """Add the target of a meta refresh to the outlinks; all else stays as it was. Return a line for the log."""
+        """Add the target of a meta refresh to the outlinks and leave other fields; return a line for the log."""
         target, seconds = status.args
         new_url = self.outlink_filter.accept_redirect(target)
         if new_url is None:

@@ -1,13 +1,12 @@
-"""What stands for characters in XML, so that a parser neither resolves what a page declares nor loses what it writes.
+"""Sanitize XML before libxml2 parses it: encoding, entity references, document type, namespace names.
 
-An entity that a document declares can stand for any amount of text, and libxml2 resolves those of the document itself
-whatever it is told (lxml's ``resolve_entities``) when attributes or recovery are involved; after an ampersand that
-stands for nothing it leaves out even ``&amp;``. So references are settled before: the five of XML and numbers stay, the
-names of HTML become numbers, and any other ampersand is one. The encoding is settled in the same place.
+A declared entity can expand to any amount of text. libxml2 resolves the internal ones despite lxml's
+``resolve_entities`` when attributes or recovery are involved; after an undefined reference it even drops ``&amp;``.
+So references are resolved first: XML's five entities and numbers stay, HTML names become numbers, and any other
+ampersand is escaped.
 
-A document type is left out: all that is of use in one is what a document could hide in it (entities, and attributes
-that any number of elements would be given). So is what of a namespace's name is beyond 1,000 characters: lxml writes it
-before the name of each element.
+The document type is removed: it is of no use but can carry entities and default attributes for any number of elements.
+Namespace names are cut to 1,000 characters: lxml writes them before the name of each element.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _AMPERSAND = re.compile(
 )
 _PREDEFINED = frozenset({b"amp", b"lt", b"gt", b"quot", b"apos"})
 _PROLOG = re.compile(rb"\s+|<\?(?:.*?\?>|.*\Z)|<!--(?:.*?-->|.*\Z)|(<!DOCTYPE)", re.DOTALL)
-# what of a document type may hold a bracket that is none
+# parts of a document type that may contain a bracket without meaning
 _DOCTYPE_TOKEN = re.compile(
     rb"[^\"'<\[\]>]++|\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z)|<!--(?:.*?-->|.*\Z)|<\?(?:.*?\?>|.*\Z)|[<\[\]>]", re.DOTALL
 )
@@ -35,18 +34,18 @@ _LONG_NAMESPACE = re.compile(
     rb"(\sxmlns(?::[^\s=<>\"'/]*+)?+\s*+=\s*+)(?:\"([^\"]{1000})[^\"]*+\"|'([^']{1000})[^']*+')"
 )
 _DECLARATION = re.compile(rb"<\?xml\s[^<>]*>")
-_CONTROL = bytes({*range(0x20)} - {9, 10, 13})  # characters that XML has not; libxml2 ends at one
+_CONTROL = bytes({*range(0x20)} - {9, 10, 13})  # characters that XML forbids; libxml2 stops at one
 _SPACE = b" \t\r\n"
-_DECLARATION_BYTES = 1024  # bytes in which an XML declaration stands
+_DECLARATION_BYTES = 1024  # bytes that contain the XML declaration
 
 
 def sanitize_xml(content: bytes, content_type_header: str | None = None) -> bytes:
-    r"""Return an XML document as UTF-8 in which every reference is one that any parser resolves to one character.
+    r"""Return an XML document as UTF-8 in which any parser resolves every reference to one character.
 
-    Its encoding is what a byte order mark says, then ``content_type_header`` (its Content-Type), then its declaration, then what its
-    bytes look like, so what no codec of libxml2 reads is read. Characters that XML forbids are left out.
+    The encoding is taken from the byte order mark, else from ``content_type_header``, else from the declaration, else
+    it is guessed from the bytes. So encodings unknown to libxml2 are read. Characters forbidden in XML are removed.
 
-    >>> settled(b"<a b='&x;'>Tom & Jerry &amp; &eacute;<![CDATA[ & ]]></a>")
+    >>> sanitize_xml(b"<a b='&x;'>Tom & Jerry &amp; &eacute;<![CDATA[ & ]]></a>")
     b"<a b='&amp;x;'>Tom &amp; Jerry &amp; &#233;<![CDATA[ & ]]></a>"
     """
     encoding = _detect_xml_encoding(content, content_type_header)
@@ -66,7 +65,7 @@ def sanitize_xml(content: bytes, content_type_header: str | None = None) -> byte
 
 
 def _strip_doctype(content: bytes) -> bytes:
-    """Return a document without the document types before its root element, as far as they can be told."""
+    """Return a document without the document types before its root element."""
     kept: list[bytes] = []
     position = 0
     while (found := _PROLOG.match(content, position)) is not None:
@@ -118,5 +117,5 @@ def _replace_reference(found: re.Match[bytes]) -> bytes:
 
 
 def _is_character(code: int) -> bool:
-    """Tell whether XML 1.0 allows a character (production 2)."""
+    """Return whether XML 1.0 allows a character (production 2)."""
     return code in (9, 10, 13) or 0x20 <= code < 0xD800 or 0xE000 <= code <= 0xFFFD or 0x10000 <= code <= 0x10FFFF

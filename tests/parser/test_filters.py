@@ -39,7 +39,7 @@ def test_each_filter_receives_previous_result(monkeypatch: pytest.MonkeyPatch) -
 
 def test_filter_returning_none_fails_parse(monkeypatch: pytest.MonkeyPatch) -> None:
     parse, called = run(monkeypatch, lambda _: None, lambda parse: parse)
-    assert (parse.major, parse.args, called) == (2, ("Filter refused the page",), [0])
+    assert (parse.major, parse.args, called) == (2, ("Filter rejected the page",), [0])
 
 
 def test_filter_failure_stops_chain(monkeypatch: pytest.MonkeyPatch) -> None:

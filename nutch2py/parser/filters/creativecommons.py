@@ -1,4 +1,4 @@
-"""creativecommons: the Creative Commons licence that a page names, as metadata."""
+"""creativecommons: the Creative Commons license of a page as metadata."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _NAMESPACE = "http://web.resource.org/cc/"
 
 
 class CCParseFilter(ParseFilter):
-    """Finds the licence: in RDF within a comment, else a link with ``rel=license``, else any link to a licence.
+    """Finds the license: RDF in a comment, else a link with ``rel=license``, else any link to a license.
 
-    Links by https count too, and ``rel`` may hold more words (Nutch knows http and ``rel="license"`` alone). With
-    ``creativecommons.exclude.unlicensed`` a page without licence fails to parse.
+    Links by https count too, and ``rel`` may contain other words (Nutch accepts only http and ``rel="license"``). With
+    ``creativecommons.exclude.unlicensed`` a page without a license fails to parse.
     """
 
     java_class = "org.creativecommons.nutch.CCParseFilter"
@@ -37,19 +37,19 @@ class CCParseFilter(ParseFilter):
         self.excludes_unlicensed = conf.get_bool("creativecommons.exclude.unlicensed", False)
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse | None:
-        """Put licence, place and kind of work into ``page.metadata``, or take them out."""
-        licence, place, kind = self._find_license(page, document)
-        for name, value in ((LICENSE_URL, licence), (LICENSE_LOCATION, place), (WORK_TYPE, kind)):
+        """Set license, its location and the kind of work in ``page.metadata``, or remove them."""
+        license_url, location, work_type = self._find_license(page, document)
+        for name, value in ((LICENSE_URL, license_url), (LICENSE_LOCATION, location), (WORK_TYPE, work_type)):
             if value:
                 page.metadata[name] = value.encode()
             else:
                 page.metadata.pop(name, None)
-        return None if self.excludes_unlicensed and not licence else parse
+        return None if self.excludes_unlicensed and not license_url else parse
 
     def _find_license(self, page: WebPage, document: HtmlDocument) -> tuple[str, str, str]:
-        licence, kind = _find_in_comments(page.content or b"")
-        if licence:
-            return licence, "rdf", kind
+        license_url, work_type = _find_in_comments(page.content or b"")
+        if license_url:
+            return license_url, "rdf", work_type
         related = linked = ""
         for node in document.tree.css("a[href]"):
             target = _resolve_license_url(document.url, attribute_value(node.attributes, "href"))
@@ -60,8 +60,8 @@ class CCParseFilter(ParseFilter):
             else:
                 linked = linked or target
         if related:
-            return related, "rel", kind
-        return (linked, "a", kind) if linked else ("", "", kind)
+            return related, "rel", work_type
+        return (linked, "a", work_type) if linked else ("", "", work_type)
 
 
 def _find_in_comments(content: bytes) -> tuple[str, str]:
@@ -69,14 +69,14 @@ def _find_in_comments(content: bytes) -> tuple[str, str]:
         return "", ""
     for comment in _html_comments(content.decode("utf-8", "replace")):
         if "RDF" in comment and _NAMESPACE in comment:
-            licence, kind = _RDF_LICENSE.search(comment), _RDF_TYPE.search(comment)
-            return licence[1] if licence else "", _WORK_TYPES.get(kind[1], "") if kind else ""
+            license_url, work_type = _RDF_LICENSE.search(comment), _RDF_TYPE.search(comment)
+            return license_url[1] if license_url else "", _WORK_TYPES.get(work_type[1], "") if work_type else ""
     return "", ""
 
 
 def _html_comments(html: str) -> Iterator[str]:
     start = html.find("<!--")
-    while start >= 0 and (end := html.find("-->", start + 4)) >= 0:  # one that is left open has no other behind it
+    while start >= 0 and (end := html.find("-->", start + 4)) >= 0:  # no comment follows an unclosed one
         yield html[start + 4 : end]
         start = html.find("<!--", end + 3)
 

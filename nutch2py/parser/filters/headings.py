@@ -1,4 +1,4 @@
-"""headings (Nutch 1): the text of headings as metadata, one entry an element, several values parted by a tab."""
+"""headings (Nutch 1): the text of headings as metadata, one entry per element, values separated by tabs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nutch2py.records.webpage import WebPage
 
 
 class HeadingsParseFilter(ParseFilter):
-    """Keeps the elements that ``headings`` lists: the first of a kind, or all with ``headings.multivalued``."""
+    """Stores the elements listed in ``headings``: the first of each, or all with ``headings.multivalued``."""
 
     java_class = "org.apache.nutch.parse.headings.HeadingsParseFilter"
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
@@ -22,7 +22,7 @@ class HeadingsParseFilter(ParseFilter):
         self.keeps_all = conf.get_bool("headings.multivalued", False)
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
-        """Put the headings into ``page.metadata``; an entry whose headings are gone is removed."""
+        """Set the headings in ``page.metadata``; removes entries without headings."""
         for name in self.tag_names:
             nodes = document.tree.css(name.lower())
             texts = (" ".join(node_text(node).split()) for node in (nodes if self.keeps_all else nodes[:1]))

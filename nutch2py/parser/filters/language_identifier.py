@@ -1,8 +1,7 @@
-"""language-identifier: the language of a page, as it says itself or as its text shows; offline.
+"""language-identifier: the language of a page, declared or detected from its text, offline.
 
-What a page says: ``lang`` of an element, ``dc.language``, ``content-language`` of a meta tag, and the header
-Content-Language, in this order (Nutch's HTMLLanguageParser). What its text shows: CLD2 (package pycld2), with the model
-in the package.
+Declared: the first ``lang`` attribute, ``dc.language`` and ``content-language`` meta tags, then the header
+Content-Language (Nutch's HTMLLanguageParser). Detected: by CLD2 (package pycld2, which contains the model).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ LANGUAGE_KEY = "language"
 
 _CODE_SEPARATOR = re.compile(r"[, ;.()=]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]+")
-# ISO 639-2 codes, bibliographic and terminological, and old or wrong codes, by the code of ISO 639-1
+# ISO 639-2 codes (bibliographic and terminological) and obsolete or wrong codes, by ISO 639-1 code
 _ISO_639_1_CODES = {
     code: short
     for short, codes in {
@@ -44,7 +43,7 @@ _ISO_639_1_CODES = {
 
 
 def language_code(text: str | None) -> str | None:
-    """Return the code of ISO 639-1 of what a page calls its language, None when that is no language.
+    """Return the ISO 639-1 code of a declared language, None when it is not a language.
 
     >>> language_code("en-GB, de"), language_code("zh_CN"), language_code("deu"), language_code("none")
     ('en', 'zh', 'de', None)
@@ -59,9 +58,14 @@ def language_code(text: str | None) -> str | None:
 
 
 def identify_language(text: str, max_length: int = 2048, only_certain: bool = False) -> str | None:
-    """Return the language of a text by its first ``max_length`` characters; None when it is too short or mixed to tell.
+    """Return the language of a text, None when the text is too short or mixed.
 
-    Simplified and traditional Chinese are both ``zh``. ``only_certain``: None unless CLD2 calls its answer reliable.
+    Simplified and traditional Chinese are both ``zh``.
+
+    Args:
+        text: The text.
+        max_length: Number of leading characters to use; 0 for all.
+        only_certain: Return None unless CLD2 reports the result as reliable.
     """
     cld2 = _load_cld2()
     cleaned = _CONTROL.sub(" ", unicodedata.normalize("NFC", text[: max_length if max_length > 0 else None]))
@@ -83,19 +87,19 @@ def _load_cld2() -> Any:
         import pycld2
     except ImportError as error:
         raise ConfigurationError(
-            "the language of a text cannot be told without the package pycld2: install it, set lang.extraction.policy "
-            "to detect, or take language-identifier out of plugin.includes"
+            "cannot identify the language of a text: the package pycld2 is not installed. Install it, set "
+            "lang.extraction.policy to detect, or remove language-identifier from plugin.includes"
         ) from error
     return pycld2
 
 
 @cache
 def _is_cld2_available() -> bool:
-    """Tell whether languages can be told; warn once when they cannot: there is no pycld2 for every Python."""
+    """Return whether languages can be identified; warn once when not: pycld2 does not support every Python version."""
     try:
         _load_cld2()
     except ConfigurationError as error:
-        warn(f"{error}; pages that do not say their language have none")
+        warn(f"{error}; pages that do not declare their language get none")
         return False
     return True
 
@@ -116,16 +120,16 @@ class LanguagePolicy:
         self.only_certain = conf.get_bool("lang.identification.only.certain", False)
 
     def choose_language(self, declared: str | None, text: str) -> str | None:
-        """Return the language by the policy; ``declared``: what the page says, if anything."""
-        for way in self.methods:
-            found = declared if way == "detect" else identify_language(text, self.max_length, self.only_certain)
+        """Return the language by the configured methods; ``declared``: the page's own declaration, if any."""
+        for method in self.methods:
+            found = declared if method == "detect" else identify_language(text, self.max_length, self.only_certain)
             if found:
                 return found
         return None
 
 
 class LanguageParseFilter(ParseFilter):
-    """Puts the language of an HTML page into ``page.metadata``, entry ``language``."""
+    """Sets the language of an HTML page in ``page.metadata``, entry ``language``."""
 
     java_class = "org.apache.nutch.analysis.lang.HTMLLanguageParser"
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.headers})
@@ -134,7 +138,7 @@ class LanguageParseFilter(ParseFilter):
         self.policy = LanguagePolicy(conf)
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
-        """Set the entry, or remove that of an earlier parse."""
+        """Set the entry, or remove the one of an earlier parse."""
         found = self.policy.choose_language(declared_language(page, document), f"{parse.title} {parse.text}")
         if found:
             page.metadata[LANGUAGE_KEY] = found.encode()
@@ -144,10 +148,10 @@ class LanguageParseFilter(ParseFilter):
 
 
 def declared_language(page: WebPage, document: HtmlDocument) -> str | None:
-    """Return the language that a page says it is in."""
+    """Return the language that a page declares."""
     node = document.tree.css_first("[lang]")
-    said: list[str | None] = [attribute_value(node.attributes, "lang")] if node is not None else []
-    said += document.meta.general.get("dc.language", [])
-    said.append(document.meta.http_equiv.get("content-language"))
-    said += [value for name, value in page.headers.decoded_items() if name.lower() == "content-language"]
-    return next((code for code in map(language_code, said) if code), None)
+    declared: list[str | None] = [attribute_value(node.attributes, "lang")] if node is not None else []
+    declared += document.meta.general.get("dc.language", [])
+    declared.append(document.meta.http_equiv.get("content-language"))
+    declared += [value for name, value in page.headers.decoded_items() if name.lower() == "content-language"]
+    return next((code for code in map(language_code, declared) if code), None)

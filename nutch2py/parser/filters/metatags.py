@@ -1,4 +1,4 @@
-"""Meta tags as metadata (plugin parse-metatags): ``meta_<lower-case name>``, several values parted by a tab."""
+"""parse-metatags: meta tags as metadata ``meta_<lower-case name>``, several values separated by tabs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ META_PREFIX = "meta_"
 
 
 class MetaTagsParseFilter(ParseFilter):
-    """Stores the meta tags that ``metatags.names`` lists (``*``: all), named by ``name`` or ``http-equiv``.
+    """Stores the meta tags listed in ``metatags.names`` (``*``: all), named by ``name`` or ``http-equiv``.
 
-    Nutch 2.4 also copies every entry that the metadata holds already, once more at each parse (``meta__csh_``,
-    ``meta_meta__csh_``, …): rows grow for ever with copies of the jobs' own numbers. Only what the page itself says is
-    stored here; copies that an earlier Nutch left are neither removed nor multiplied. A listed tag that the page no
-    longer has is removed.
+    Nutch 2.4 also copies every existing metadata entry at each parse (``meta__csh_``, ``meta_meta__csh_``, …), so rows
+    grow without limit. Here only the page's own tags are stored; an earlier Nutch's copies are neither removed nor
+    multiplied. A listed tag that the page no longer has is removed.
     """
 
     java_class = "org.apache.nutch.parse.metatags.MetaTagsParser"
@@ -28,9 +27,9 @@ class MetaTagsParseFilter(ParseFilter):
         self._names = {name.lower() for name in conf.get_strings("metatags.names", ["*"])}
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
-        """Put the page's tags into ``page.metadata``."""
+        """Set the page's tags in ``page.metadata``."""
         found = {name: "\t".join(values) for name, values in document.meta.general.items()}
-        found.update(document.meta.http_equiv)  # as in Nutch, http-equiv wins over a name written alike
+        found.update(document.meta.http_equiv)  # as in Nutch, http-equiv wins over an equal name
         for name, value in found.items():
             if "*" in self._names or name in self._names:
                 page.metadata[META_PREFIX + name] = value.encode("utf-8", "replace")

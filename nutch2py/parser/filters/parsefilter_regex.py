@@ -15,7 +15,7 @@ DEFAULT_RULES_FILE = "regex-parsefilter.txt"
 
 
 class RegexParseRule(NamedTuple):
-    """The field that is set, whether ``text`` or ``html`` is looked at, and the expression."""
+    """A rule: the metadata field to set, the source to search (``text`` or ``html``) and the expression."""
 
     field: str
     source: str
@@ -23,9 +23,9 @@ class RegexParseRule(NamedTuple):
 
 
 def parse_rules(text: str) -> list[RegexParseRule]:
-    r"""Read lines ``field source expression``; empty lines and those that begin with # are none.
+    r"""Parse lines ``field source expression``; skips empty lines and comments (#).
 
-    >>> [(rule.field, rule.source) for rule in read_rules("# a comment\nhas_form html <form")]
+    >>> [(rule.field, rule.source) for rule in parse_rules("# a comment\nhas_form html <form")]
     [('has_form', 'html')]
     """
     rules = []
@@ -55,7 +55,7 @@ class RegexParseFilter(ParseFilter):
         self._rules = parse_rules(rules)
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
-        """Put the fields into ``page.metadata``."""
+        """Set the fields in ``page.metadata``."""
         for rule in self._rules:
             source = document.html if rule.source == "html" else parse.text
             page.metadata[rule.field] = b"true" if rule.pattern.search(source) else b"false"

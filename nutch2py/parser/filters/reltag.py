@@ -1,4 +1,4 @@
-"""microformats-reltag: the tags that a page gives itself with ``<a rel="tag">``."""
+"""microformats-reltag: the tags of a page's ``<a rel="tag">`` links as metadata."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.url.url_parts import resolve_url
 
 REL_TAG_KEY = "Rel-Tag"
-"""Metadata entry: the tags in order of the alphabet, each followed by a tab."""
+"""Metadata entry: the tags in alphabetical order, each followed by a tab."""
 
 
 class RelTagParser(ParseFilter):
-    """Keeps the last path segment of each such link (microformats.org, rel-tag).
+    """Stores the last path segment of each such link (microformats.org, rel-tag).
 
-    ``rel`` is a list of words and a relative link is resolved, as the microformat says; Nutch knew neither.
+    ``rel`` is a list of words and relative links are resolved, as the microformat requires; Nutch does neither.
     """
 
     java_class = "org.apache.nutch.microformats.reltag.RelTagParser"
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
-        """Put the tags into ``page.metadata``; a page without any has an empty entry, as in Nutch."""
+        """Set the tags in ``page.metadata``; a page without tags gets an empty entry, as in Nutch."""
         tags = set()
         for node in document.tree.css("a[rel][href]"):
             attributes = node.attributes

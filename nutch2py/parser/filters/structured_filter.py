@@ -1,4 +1,4 @@
-"""index-structured, the part of the parser: what a page says of itself for machines, as one entry of metadata."""
+"""Parse filter of index-structured: a page's structured data as one metadata entry."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_DEPTH = 40
 
 
 class StructuredParseFilter(ParseFilter):
-    """Keeps at most ``parser.structured.max.bytes`` of JSON; the largest kinds go first when it is more."""
+    """Stores at most ``parser.structured.max.bytes`` of JSON; drops the largest kinds when there is more."""
 
     fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
 
@@ -26,7 +26,7 @@ class StructuredParseFilter(ParseFilter):
         self._max_bytes = conf.get_int("parser.structured.max.bytes", 65536)
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
-        """Put the data into ``page.metadata``; an entry of an earlier parse goes when there are none."""
+        """Set the data in ``page.metadata``; removes an earlier entry when the page has none."""
         kept = extract_structured_data(document.tree, document.html, document.meta.base_href or document.url)
         packed = {kind: orjson.dumps(to_valid_json(values)) for kind, values in kept.items()}
         while packed and sum(map(len, packed.values())) + 20 * len(packed) > self._max_bytes:
@@ -40,7 +40,7 @@ class StructuredParseFilter(ParseFilter):
 
 
 def to_valid_json(value: Any, depth: int = 0) -> Any:
-    """Return JSON whose texts can be written as UTF-8, and whose numbers as 64 bits, without what lies too deep."""
+    """Return JSON with valid UTF-8 texts and 64-bit numbers, without levels deeper than the limit."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, list | dict) and depth == _MAX_DEPTH:

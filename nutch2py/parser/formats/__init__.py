@@ -1,1 +1,1 @@
-"""Parsers of the formats that Nutch reads with Tika: one module a format, all run in a process that can be ended."""
+"""Parsers of the formats that Nutch reads with Tika, one module per format; all run in the worker process."""

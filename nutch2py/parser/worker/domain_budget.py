@@ -1,7 +1,7 @@
-"""How long a page may take to parse: little, when others of its domain have taken much.
+"""Limits the parse time of a domain: after many slow pages, its further pages get little time.
 
-One page is ended at ``parser.timeout``. A domain has as many pages as it likes, each of which may take nearly that: it
-may have ``parser.domain.seconds`` in all, in a task, for what is slow.
+``parser.timeout`` limits one page, but a domain has any number of pages. ``parser.domain.seconds`` limits the time of
+all its slow pages in a task.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.url.keys import unreverse_host
 from nutch2py.url.url_parts import domain_of_host
 
-_SLOW_PAGE_SECONDS = (
-    1.0  # seconds; a page that takes less is not counted, and one of a domain that has taken too much may take these
-)
-_MAX_DOMAINS = 10_000  # domains, each of which has taken a slow page's time at least
+_SLOW_PAGE_SECONDS = 1.0  # faster pages are not counted; also the limit of each page once the budget is used up
+_MAX_DOMAINS = 10_000  # each of which has used at least the time of a slow page
 
 
 class DomainTimeBudget:
-    """Counts the seconds of slow pages by domain. ``page_seconds``: those that a page may take, 0 for any."""
+    """Counts the seconds of slow pages by domain. ``page_seconds``: time limit of a page, 0 for none."""
 
     def __init__(self, conf: Configuration, page_seconds: float) -> None:
         self.page_seconds = page_seconds
@@ -25,7 +23,7 @@ class DomainTimeBudget:
         self._used_seconds: dict[str, float] = {}
 
     def allowed_seconds(self, key: str) -> float:
-        """Return how long the page of a row may take, 0 for any time."""
+        """Return the time limit of a row's page in seconds, 0 for none."""
         if (
             not self._used_seconds
             or self._max_seconds < 0
@@ -35,7 +33,7 @@ class DomainTimeBudget:
         return min(self.page_seconds, _SLOW_PAGE_SECONDS) if self.page_seconds else _SLOW_PAGE_SECONDS
 
     def record(self, key: str, seconds: float) -> None:
-        """Count what a page took."""
+        """Add the parse time of a page."""
         if seconds <= _SLOW_PAGE_SECONDS:
             return
         domain = _domain_of_key(key)
@@ -47,5 +45,5 @@ class DomainTimeBudget:
 
 
 def _domain_of_key(key: str) -> str:
-    """Return the domain of a row's key."""
+    """Return the domain of a row key."""
     return domain_of_host(unreverse_host(key.partition(":")[0]))

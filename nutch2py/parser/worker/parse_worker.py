@@ -1,9 +1,9 @@
-"""The process in which pages are parsed: the child's side of :mod:`nutch2py.parser.worker.parse_worker_client`.
+"""The process in which pages are parsed: the other end of :mod:`nutch2py.parser.worker.parse_worker_client`.
 
-It reads rows from standard input and answers with what changes in them, in order. Frames are msgpack behind eight bytes
-of length: msgpack cannot make a process run what another sends. Time and memory are bounded by the kernel, which asks
-no library: an alarm that nothing handles ends the process when a page takes too long, and no more address space than
-``parser.child.memory.mb`` is given out. The process dies with the one that started it.
+It reads rows from standard input and writes the changes to them, in order. A frame is an eight-byte length and a
+msgpack message: unlike pickle, msgpack cannot execute the other side's code. The kernel enforces the limits: an
+unhandled alarm ends a process whose page takes too long, and the address space is at most ``parser.child.memory.mb``.
+The process dies with its parent.
 """
 
 from __future__ import annotations
@@ -29,20 +29,18 @@ from nutch2py.parser.sitemap.sitemap_row_parser import SitemapRowParser
 from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.cells import ParseStatus
 from nutch2py.records.record import Cells, Mutation
-from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.records.webpage import Mark, ParseStatusCode, WebPage
 from nutch2py.url.keys import unreverse_url
 
 LENGTH_PREFIX = struct.Struct("<Q")
-MAX_RESPONSE_BYTES = 64 << 20  # bytes
-_MAX_PAGES = 20_000  # after that many the child is started anew: what a library leaks must not add up
-_GC_THRESHOLD = (
-    50_000  # new objects after which cycles are looked for: pages leave none, and parsing alone has this process
-)
-_MAX_PRINTED_CHARS = 1 << 16  # characters of a page's warnings
+MAX_RESPONSE_BYTES = 64 << 20
+_MAX_PAGES = 20_000  # the process is restarted after that many, so that leaks of libraries do not add up
+_GC_THRESHOLD = 50_000  # new objects before a search for cycles: pages leave none, and this process does nothing else
+_MAX_PRINTED_CHARS = 1 << 16  # of a page's warnings
 
 
 class ParseWorkerSettings(msgspec.Struct, array_like=True):
-    """The first frame: the configuration as a whole, and the process that the child must not outlive."""
+    """The first frame: the whole configuration, and the parent process, which the worker must not outlive."""
 
     properties: dict[str, str]
     conf_dirs: list[str]
@@ -51,7 +49,11 @@ class ParseWorkerSettings(msgspec.Struct, array_like=True):
 
 
 class ParseRequest(msgspec.Struct, array_like=True):
-    """A page: ``kind`` is page or sitemap (``key_or_url`` is a row key) or parse (a URL); ``timeout_seconds`` 0: no limit."""
+    """A page to parse.
+
+    ``kind``: ``page`` or ``sitemap`` (``key_or_url`` is a row key), or ``parse`` (a URL). ``timeout_seconds``: 0 for
+    none.
+    """
 
     kind: str
     key_or_url: str
@@ -60,7 +62,7 @@ class ParseRequest(msgspec.Struct, array_like=True):
 
 
 class WireSitemapEntry(msgspec.Struct, array_like=True):
-    """What a sitemap says of a row."""
+    """A sitemap's entry for one row."""
 
     key: str
     entry: tuple[str, int | None, str | None, float, dict[str, str]]
@@ -71,7 +73,7 @@ class WireSitemapEntry(msgspec.Struct, array_like=True):
 
 
 class WireParseOutcome(msgspec.Struct, array_like=True):
-    """A :class:`nutch2py.parser.row_parser.ParseOutcome`."""
+    """The wire form of :class:`nutch2py.parser.row_parser.ParseOutcome`."""
 
     label: str
     status: tuple[int, int, tuple[str, ...]] | None
@@ -81,7 +83,7 @@ class WireParseOutcome(msgspec.Struct, array_like=True):
     skipped_links: tuple[tuple[str, int], ...] = ()
 
     def to_outcome(self) -> ParseOutcome:
-        """Return it as it was."""
+        """Return the outcome that was sent."""
         status = None if self.status is None else ParseStatus(*self.status)
         return ParseOutcome(
             self.label, status, self.removed_outlinks, self.message, self.failed_plugin, self.skipped_links
@@ -89,7 +91,7 @@ class WireParseOutcome(msgspec.Struct, array_like=True):
 
 
 class WireParse(msgspec.Struct, array_like=True):
-    """A :class:`nutch2py.plugins.loading.Parse`."""
+    """The wire form of :class:`nutch2py.interfaces.Parse`."""
 
     text: str
     title: str
@@ -101,9 +103,9 @@ class WireParse(msgspec.Struct, array_like=True):
 
 
 class ParseResponse(msgspec.Struct, array_like=True):
-    """What became of a page. ``is_last``: the child ends, and has not looked at what follows.
+    """Result of one request. ``is_last``: the worker exits and has not processed the requests after it.
 
-    ``error``: class and text of an error that is no page's fault (:class:`nutch2py.errors.NutchError`).
+    ``error``: class and message of an error that no page caused (:class:`nutch2py.errors.NutchError`).
     """
 
     puts: Cells = {}
@@ -118,17 +120,18 @@ class ParseResponse(msgspec.Struct, array_like=True):
 
 
 def encode_frame(message: msgspec.Struct) -> bytes:
-    """Return a message with its length before it."""
+    """Return a message with its length prefix."""
     body = msgspec.msgpack.encode(message)
     return LENGTH_PREFIX.pack(len(body)) + body
 
 
 def run_worker() -> None:
-    """Parse what comes through standard input until it ends."""
-    # the answers have a pipe of their own: what a library prints must not get between them
+    """Parse the requests of standard input until it is closed."""
+    # responses have their own descriptor, so that output of a library cannot mix with them
     source, sink = os.fdopen(os.dup(0), "rb", 1 << 18), os.fdopen(os.dup(1), "wb", 1 << 18)
     os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-    for stop in (signal.SIGINT, signal.SIGTERM):  # told to a whole group, it is for the parent, which ends this one
+    # a terminal signals the whole process group: the parent handles it and stops this process
+    for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     settings = msgspec.msgpack.decode(_read_frame(source), type=ParseWorkerSettings)
@@ -138,34 +141,34 @@ def run_worker() -> None:
     printed = io.StringIO()
     sys.stdout = sys.stderr = printed
     try:
-        work = _RequestHandler(conf)
+        handler = _RequestHandler(conf)
     except NutchError as error:
         _send_response(sink, ParseResponse(error=(type(error).__name__, str(error)), is_last=True))
         return
     _send_response(sink, ParseResponse(printed_warnings=_take_printed(printed)))
     requests = msgspec.msgpack.Decoder(ParseRequest)
-    gc.freeze()  # what is made from here on goes with its page: the rest need not be looked through again and again
+    gc.freeze()  # long-lived objects: exclude them from every later collection
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
     for number, body in enumerate(iter(lambda: _read_frame(source), b""), 1):
         request = requests.decode(body)
         signal.setitimer(signal.ITIMER_REAL, request.timeout_seconds)
-        answer = work.handle(request)
-        answer.printed_warnings = _take_printed(printed)
-        answer.is_last |= number >= _MAX_PAGES
-        packed = encode_frame(answer)
+        response = handler.handle(request)
+        response.printed_warnings = _take_printed(printed)
+        response.is_last |= number >= _MAX_PAGES
+        packed = encode_frame(response)
         if len(packed) > MAX_RESPONSE_BYTES:
-            answer = work.failed_response(request, f"the parse is larger than {MAX_RESPONSE_BYTES} bytes")
-            answer.is_last = True
-            packed = encode_frame(answer)
+            response = handler.failed_response(request, f"the parse is larger than {MAX_RESPONSE_BYTES} bytes")
+            response.is_last = True
+            packed = encode_frame(response)
         signal.setitimer(signal.ITIMER_REAL, 0)
         sink.write(packed)
         sink.flush()
-        if answer.is_last:
+        if response.is_last:
             return
 
 
 class _RequestHandler:
-    """Does what requests ask for."""
+    """Handles requests: one method call per request."""
 
     def __init__(self, conf: Configuration) -> None:
         self._row_parser = RowParser(conf)
@@ -175,38 +178,38 @@ class _RequestHandler:
         fields = (self._sitemap_row_parser if request.kind == "sitemap" else self._row_parser).fields
         page = WebPage(request.cells, None if request.kind == "parse" else fields)
         try:
-            answer = self._parse(request, page)
+            response = self._parse(request, page)
         except PluginError as failed:
             failed = failed.for_page(unreverse_url(request.key_or_url))
-            answer = self.failed_response(request, f"{failed.plugin_id}: {failed.reason}", failed.plugin_id)
+            response = self.failed_response(request, f"{failed.plugin_id}: {failed.reason}", failed.plugin_id)
         except NutchError as error:
             return ParseResponse(error=(type(error).__name__, str(error)))
-        except Exception as error:  # noqa: BLE001 - whatever a page does to a plug-in, the job goes on
-            answer = self.failed_response(request, describe_parse_error(error))
-            answer.is_last = isinstance(error, MemoryError)
-        answer.is_last |= self._row_parser.is_out_of_memory
-        return answer
+        except Exception as error:  # noqa: BLE001 - the job continues, whatever a page causes in a plug-in
+            response = self.failed_response(request, describe_parse_error(error))
+            response.is_last = isinstance(error, MemoryError)
+        response.is_last |= self._row_parser.is_out_of_memory
+        return response
 
     def _parse(self, request: ParseRequest, page: WebPage) -> ParseResponse:
-        answer = ParseResponse()
+        response = ParseResponse()
         if request.kind == "parse":
-            answer.parse = _wire_parse(self._row_parser.parse(request.key_or_url, page))
+            response.parse = _wire_parse(self._row_parser.parse(request.key_or_url, page))
         elif request.kind == "sitemap":
             outcome, listed = self._sitemap_row_parser.parse_row(request.key_or_url, page)
-            answer.outcome = _wire_outcome(outcome)
-            answer.sitemap_entries = [
+            response.outcome = _wire_outcome(outcome)
+            response.sitemap_entries = [
                 WireSitemapEntry(_valid_utf8(key), _wire_entry(entry)) for key, entry in listed.items()
             ]
         else:
-            answer.outcome = _wire_outcome(self._row_parser.parse_row(request.key_or_url, page))
+            response.outcome = _wire_outcome(self._row_parser.parse_row(request.key_or_url, page))
         mutation = page.mutation()
         if mutation is not None:
-            answer.puts, answer.deletes, answer.cleared = mutation
-        return answer
+            response.puts, response.deletes, response.cleared = mutation
+        return response
 
     @staticmethod
     def failed_response(request: ParseRequest, reason: str, plugin: str = "") -> ParseResponse:
-        """Return the answer for a page that could not be parsed, by the fault of ``plugin`` if one is named."""
+        """Return the response for a page that failed; ``plugin``: id of the plug-in that caused it, if any."""
         if request.kind == "parse":
             return ParseResponse(parse=_wire_parse(Parse("", "", (), *failed_parse_status(reason))))
         mutation, outcome = failed_row(unreverse_url(request.key_or_url), _valid_utf8(reason), plugin)
@@ -214,16 +217,14 @@ class _RequestHandler:
 
 
 def failed_parse_status(reason: str) -> ParseStatus:
-    """Return the status of a page whose parse was ended."""
-    from nutch2py.records.webpage import ParseStatusCode
-
+    """Return the status of a page whose parse was stopped."""
     return ParseStatus(ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (reason,))
 
 
 def failed_row(url: str, reason: str, plugin: str = "") -> tuple[Mutation, ParseOutcome]:
-    """Return the changes to the row of a page whose parse was ended, and its outcome.
+    """Return the row changes and the outcome of a page whose parse was stopped.
 
-    The parse mark goes that a parse of the same fetch may have left, so that ``-resume`` tries the page again.
+    The parse mark that a parse of the same fetch may have set is removed, so that ``-resume`` tries the page again.
     """
     row = WebPage(fields=frozenset())
     row.parse_status = status = failed_parse_status(reason)
@@ -235,9 +236,12 @@ def failed_row(url: str, reason: str, plugin: str = "") -> tuple[Mutation, Parse
 
 
 def _wire_outcome(outcome: ParseOutcome) -> WireParseOutcome:
-    label, status, dropped, message, plugin, left_out = outcome
-    told = None if status is None else (int(status.major), int(status.minor), tuple(map(_valid_utf8, status.args)))
-    return WireParseOutcome(label, told, tuple(map(_valid_utf8, dropped)), _valid_utf8(message), plugin, left_out)
+    label, status, removed, message, plugin, skipped = outcome
+    if status is None:
+        wire_status = None
+    else:
+        wire_status = int(status.major), int(status.minor), tuple(map(_valid_utf8, status.args))
+    return WireParseOutcome(label, wire_status, tuple(map(_valid_utf8, removed)), _valid_utf8(message), plugin, skipped)
 
 
 def _wire_parse(parse: Parse) -> WireParse:
@@ -253,7 +257,7 @@ def _wire_parse(parse: Parse) -> WireParse:
 
 
 def _valid_utf8(text: str) -> str:
-    """Return a text that can be UTF-8: lone surrogates become question marks."""
+    """Return a text that UTF-8 can encode: lone surrogates become question marks."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -265,8 +269,8 @@ def _take_printed(printed: io.StringIO) -> str:
     return _valid_utf8(text[:_MAX_PRINTED_CHARS])
 
 
-def _send_response(sink: IO[bytes], answer: ParseResponse) -> None:
-    sink.write(encode_frame(answer))
+def _send_response(sink: IO[bytes], response: ParseResponse) -> None:
+    sink.write(encode_frame(response))
     sink.flush()
 
 
@@ -284,16 +288,16 @@ def _limit_memory(max_bytes: int) -> None:
 
 
 def _exit_with_parent(parent: int) -> None:
-    """Have the kernel end this process when the thread that started it ends.
+    """Make the kernel kill this process when the parent thread ends.
 
-    Without it the end of standard input would be seen only after the page at hand, as it is on other systems.
+    Other systems notice the parent's end only at the end of standard input, after the current page.
     """
     if sys.platform == "linux":
         import ctypes
 
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:  # it was gone before
+    if os.getppid() != parent:  # it ended before prctl
         os._exit(1)
 
 

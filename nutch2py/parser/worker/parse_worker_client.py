@@ -1,12 +1,12 @@
-"""Parsing in a process that can be ended: what a task uses to parse rows.
+"""Client of the parser's worker process, with which tasks parse rows.
 
-Whatever the web sent is read in a child (:mod:`nutch2py.parser.worker.parse_worker`), one a task, started at the first page (about
-0.2 s) and kept: charset, tree, links, filters and signature. C code may run for ever, take all memory or crash without
-coming back to the interpreter, so nothing less than a process holds it. The task sends the cells of some rows ahead, so
-that the child need not wait, and gets what changes in them.
+All content from the web is read in a worker (:mod:`nutch2py.parser.worker.parse_worker`): one per task, started at the
+first page (about 0.2 s) and reused. C code may hang, use all memory or crash without returning to the interpreter, so
+only a process can contain it. The client sends the cells of some rows ahead, so that the worker does not wait, and
+receives the changes to them.
 
 A page that takes more than ``parser.timeout`` seconds or more memory than ``parser.child.memory.mb``, or that crashes
-the child, gets the status FAILED/EXCEPTION with the reason, the child is started anew, and the next page is parsed.
+the worker, gets the status FAILED/EXCEPTION with the reason. A new worker then parses the next page.
 """
 
 from __future__ import annotations
@@ -50,17 +50,20 @@ from nutch2py.support.reporting import warn
 from nutch2py.url.keys import unreverse_url
 
 T = TypeVar("T")
-_MAX_PIPELINED_PAGES = 16  # pages sent before the first of them is answered
+_MAX_PIPELINED_PAGES = 16  # pages sent before the first response
 _MAX_PIPELINED_BYTES = 1 << 20
-_PIPE_BYTES = 1 << 20  # bytes that a pipe holds, where the system lets one choose
-_READ_BYTES = 1 << 17  # bytes; room for more would be taken from the system, and given back, with each read
-_KILL_GRACE_SECONDS = 3.0  # seconds after its own alarm at which the child is killed
+_PIPE_BYTES = 1 << 20  # capacity of a pipe, where the system allows to set it
+_READ_BYTES = 1 << 17  # a larger buffer would be allocated and freed with each read
+_KILL_GRACE_SECONDS = 3.0  # seconds between the worker's own alarm and the kill
 _START_TIMEOUT_SECONDS = 120.0
-_BOOTSTRAP_CODE = "import json,sys; sys.path[:] = json.loads(sys.argv[1]); from nutch2py.parser.worker.parse_worker import run_worker; run_worker()"
+_BOOTSTRAP_CODE = (
+    "import json,sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from nutch2py.parser.worker.parse_worker import run_worker; run_worker()"
+)
 
 
 class ParsedRow(NamedTuple):
-    """A row with what its parse changes. ``sitemap_entries``: what a sitemap says of other rows."""
+    """A row with the changes of its parse. ``sitemap_entries``: a sitemap's entries for other rows."""
 
     key: str
     page: WebPage
@@ -70,13 +73,13 @@ class ParsedRow(NamedTuple):
 
 
 class ParseWorkerClient:
-    """Parses rows in a child process. Not to be shared by threads: the child ends with the thread that started it.
+    """Parses rows in a worker process. Not for use by several threads: the worker ends with the thread that started it.
 
-    ``sitemaps``: rows are sitemaps. ``fields``: what rows must have been read with.
+    ``sitemaps``: whether rows are sitemaps. ``fields``: the fields that rows must have been read with.
     """
 
     def __init__(self, conf: Configuration, *, sitemaps: bool = False) -> None:
-        parsing = RowParser(conf)  # what is wrong with the configuration is told here
+        parsing = RowParser(conf)  # reports configuration errors in this process
         self.fields: frozenset[Field[Any]] = SitemapRowParser(conf, parsing).fields if sitemaps else parsing.fields
         self.signature = parsing.signature
         self._conf = conf
@@ -86,7 +89,7 @@ class ParseWorkerClient:
         self._worker: _WorkerProcess | None = None
 
     def parse_rows(self, rows: Iterable[tuple[str, WebPage]]) -> Iterator[ParsedRow]:
-        """Parse rows in order. ``rows`` is read a few pages ahead of what is yielded; the records stay as they are."""
+        """Parse rows in order; reads ``rows`` a few pages ahead and leaves the records unchanged."""
         requests = (
             (
                 (key, page),
@@ -96,46 +99,46 @@ class ParseWorkerClient:
             )
             for key, page in rows
         )
-        for (key, page), answer in self._exchange(requests):
-            if isinstance(answer, str):
-                mutation, outcome = failed_row(unreverse_url(key), answer)
+        for (key, page), response in self._exchange(requests):
+            if isinstance(response, str):
+                mutation, outcome = failed_row(unreverse_url(key), response)
                 yield ParsedRow(key, page, mutation, outcome, {})
                 continue
-            assert answer.outcome is not None
-            changes = Mutation(answer.puts, answer.deletes, answer.cleared)
+            assert response.outcome is not None
+            changes = Mutation(response.puts, response.deletes, response.cleared)
             changed = changes if any(changes) else None
-            listed = dict(each.to_pair() for each in answer.sitemap_entries)
-            yield ParsedRow(key, page, changed, answer.outcome.to_outcome(), listed)
+            listed = dict(each.to_pair() for each in response.sitemap_entries)
+            yield ParsedRow(key, page, changed, response.outcome.to_outcome(), listed)
 
     def parse_row(self, key: str, page: WebPage) -> ParseOutcome:
-        """Parse one row and set in ``page`` what the ParserJob writes."""
+        """Parse one row and set the fields of ``page`` that Nutch's ParserJob writes."""
         (row,) = self.parse_rows([(key, page)])
         if row.mutation is not None:
             page.apply_mutation(row.mutation)
         return row.outcome
 
     def parse(self, url: str, page: WebPage) -> Parse:
-        """Return the parse of a page alone; metadata that the parser sets is in ``page``."""
+        """Return the parse of a page; sets the parser's metadata in ``page``."""
         request = ParseRequest("parse", url, page.current_cells(self.fields), self._domain_budget.page_seconds)
-        ((_, answer),) = self._exchange(iter([(url, request)]))
-        if isinstance(answer, str):
-            return Parse("", "", (), *failed_parse_status(answer))
-        assert answer.parse is not None
-        page.apply_mutation(Mutation(answer.puts, answer.deletes, answer.cleared))
-        text, title, links, major, minor, args, metadata = msgspec.structs.astuple(answer.parse)
+        ((_, response),) = self._exchange(iter([(url, request)]))
+        if isinstance(response, str):
+            return Parse("", "", (), *failed_parse_status(response))
+        assert response.parse is not None
+        page.apply_mutation(Mutation(response.puts, response.deletes, response.cleared))
+        text, title, links, major, minor, args, metadata = msgspec.structs.astuple(response.parse)
         return Parse(text, title, [Outlink(*link) for link in links], major, minor, args, metadata)
 
     def close(self) -> None:
-        """End the child, if there is one; the next page starts another."""
+        """Stop the worker if it runs; the next page starts a new one."""
         if self._worker is not None:
             self._worker.terminate()
             self._worker = None
 
     def _exchange(self, requests: Iterator[tuple[T, ParseRequest]]) -> Iterator[tuple[T, ParseResponse | str]]:
-        """Yield each request's tag with its answer, or with the reason why there is none."""
+        """Yield each request's tag with its response, or with the reason of its failure."""
         waiting: deque[_PendingRequest[T]] = deque()
         ahead, more = 0, True
-        began = time.monotonic()
+        started = time.monotonic()
         try:
             while True:
                 while more and (not waiting or (len(waiting) < _MAX_PIPELINED_PAGES and ahead < _MAX_PIPELINED_BYTES)):
@@ -145,42 +148,42 @@ class ParseWorkerClient:
                         break
                     packed = encode_frame(found[1])
                     if not waiting and self._worker is not None and not self._worker.is_alive():
-                        self.close()  # it died while it had nothing to do: this page is not to blame
+                        self.close()  # it died while idle: this page is not the cause
                     self._running_worker().send(packed)
                     if not waiting:
-                        began = time.monotonic()
+                        started = time.monotonic()
                     waiting.append(_PendingRequest(found[0], found[1], packed))
                     ahead += len(packed)
                 if not waiting:
                     return
                 tag, request, packed = waiting[0]
-                answer = self._receive_response(request.timeout_seconds)
+                response = self._receive_response(request.timeout_seconds)
                 waiting.popleft()
                 ahead -= len(packed)
-                before, began = began, time.monotonic()
+                before, started = started, time.monotonic()
                 if request.kind != "parse":
-                    self._domain_budget.record(request.key_or_url, began - before)
-                if isinstance(answer, str) or answer.is_last:
+                    self._domain_budget.record(request.key_or_url, started - before)
+                if isinstance(response, str) or response.is_last:
                     self.close()
                     for each in waiting:
                         if each.request.kind != "parse":
                             each.request.timeout_seconds = self._domain_budget.allowed_seconds(each.request.key_or_url)
                         self._running_worker().send(encode_frame(each.request))
-                    began = time.monotonic()
-                yield tag, answer
+                    started = time.monotonic()
+                yield tag, response
         finally:
-            if waiting:  # given up: the answers that come are nobody's
+            if waiting:  # the caller stopped: pending responses would be read as those of later requests
                 self.close()
 
     def _receive_response(self, seconds: float) -> ParseResponse | str:
         assert self._worker is not None
         try:
-            answer = self._worker.receive(seconds + _KILL_GRACE_SECONDS if seconds else None)
+            response = self._worker.receive(seconds + _KILL_GRACE_SECONDS if seconds else None)
         except TimeoutError:
             return self._timeout_reason(seconds)
         except _WorkerExitedError as error:
             return self._timeout_reason(seconds) if error.exit_code == -signal.SIGALRM else str(error)
-        return _check_response(answer)
+        return _check_response(response)
 
     def _timeout_reason(self, seconds: float) -> str:
         name = (
@@ -197,7 +200,7 @@ class ParseWorkerClient:
 
 
 class _PendingRequest(NamedTuple, Generic[T]):
-    """A request that has been sent and has no answer yet."""
+    """A request that has been sent and has no response yet."""
 
     tag: T
     request: ParseRequest
@@ -205,7 +208,7 @@ class _PendingRequest(NamedTuple, Generic[T]):
 
 
 class _WorkerExitedError(Exception):
-    """The child is gone. ``exit_code``: its exit code, negative for a signal."""
+    """The worker has exited. ``exit_code``: negative for a signal."""
 
     def __init__(self, code: int, memory: int) -> None:
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
@@ -214,7 +217,7 @@ class _WorkerExitedError(Exception):
 
 
 class _WorkerProcess:
-    """A child that has said that it is ready."""
+    """A running worker that has reported to be ready."""
 
     def __init__(self, conf: Configuration) -> None:
         self._max_memory_mb = conf.get_int("parser.child.memory.mb", 1024)
@@ -232,7 +235,7 @@ class _WorkerProcess:
         os.set_blocking(self._sink, False)
         self._to_send: deque[memoryview] = deque()
         self._received = bytearray()
-        self._poll = select.poll()  # select() knows no descriptor above 1023, and a fetcher has many
+        self._poll = select.poll()  # select() supports descriptors up to 1023 only, and a fetcher has many
         self._poll.register(self._source, select.POLLIN)
         folders = [str(folder) for folder in conf.conf_dirs]
         self.send(encode_frame(ParseWorkerSettings(conf.raw_properties(), folders, str(conf.base_dir), os.getpid())))
@@ -241,24 +244,31 @@ class _WorkerProcess:
         except (TimeoutError, _WorkerExitedError) as error:
             self.terminate()
             reason = str(error) or f"it is not ready after {_START_TIMEOUT_SECONDS:g} s"
-            raise NutchError(f"cannot parse: {reason}: raise the limit, or see that the machine has memory") from None
+            raise NutchError(
+                f"cannot parse: {reason}: raise the limit, or check that the machine has enough memory"
+            ) from None
         except BaseException:
             self.terminate()
             raise
 
     def is_alive(self) -> bool:
-        """Tell whether the process is there."""
+        """Return whether the process runs."""
         return self._process.poll() is None
 
     def send(self, frame: bytes) -> None:
-        """Send a frame as far as the pipe takes it; the rest goes while an answer is waited for."""
+        """Write as much of a frame as the pipe takes; :meth:`receive` writes the rest while it waits."""
         if not self._to_send:
             self._poll.register(self._sink, select.POLLOUT)
         self._to_send.append(memoryview(frame))
         self._send_pending()
 
     def receive(self, seconds: float | None) -> ParseResponse:
-        """Return the next answer; raise TimeoutError, or _Ended when the child is gone before."""
+        """Return the next response.
+
+        Raises:
+            TimeoutError: No response after ``seconds``.
+            _WorkerExitedError: The worker exited before it responded.
+        """
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             if len(self._received) >= LENGTH_PREFIX.size:
@@ -269,9 +279,9 @@ class _WorkerProcess:
                 end = LENGTH_PREFIX.size + length
                 if len(self._received) >= end:
                     with memoryview(self._received) as view:
-                        answer = msgspec.msgpack.decode(view[LENGTH_PREFIX.size : end], type=ParseResponse)
+                        response = msgspec.msgpack.decode(view[LENGTH_PREFIX.size : end], type=ParseResponse)
                     del self._received[:end]
-                    return answer
+                    return response
             wait = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
             ready = self._poll.poll(wait)
             if not ready:
@@ -298,20 +308,20 @@ class _WorkerProcess:
                     self._to_send.popleft()
         except BlockingIOError:
             return
-        except BrokenPipeError:  # it is gone; what it said before is still to be read
+        except BrokenPipeError:  # the worker exited; its earlier responses are still readable
             self._to_send.clear()
         self._poll.unregister(self._sink)
 
 
-def _check_response(answer: ParseResponse) -> ParseResponse:
-    """Say what the child has printed, which are warnings, and raise the error that no page is to blame for."""
-    for line in answer.printed_warnings.splitlines():
+def _check_response(response: ParseResponse) -> ParseResponse:
+    """Print the worker's warnings and raise the error of a response that no page caused."""
+    for line in response.printed_warnings.splitlines():
         warn(line.removeprefix("WARN "))
-    if answer.error is not None:
-        name, text = answer.error
+    if response.error is not None:
+        name, text = response.error
         kind = getattr(errors, name, NutchError)
         raise kind(text)
-    return answer
+    return response
 
 
 def _terminate(process: subprocess.Popen[bytes]) -> None:
