@@ -291,7 +291,7 @@ def _outlook(data: bytes) -> bytes:
     )
 
 
-_OOXML, _OLE = "formats.ooxml:OoxmlParser", "formats.ole:OleParser"
+_OOXML, _OLE = "formats.office.ooxml:OoxmlParser", "formats.office.ole:OleParser"
 _MAKERS: dict[str, Callable[[], Run]] = {
     "url": _url,
     "robots": _robots,
@@ -303,14 +303,14 @@ _MAKERS: dict[str, Callable[[], Run]] = {
     "charset": _charset,
     "feed": _file("formats.feed:FeedParser"),
     "xml": _file("formats.feed:XmlParser"),
-    "text": _file("text:TextParser"),
-    "script": _file("javascript:JSParseFilter"),
+    "text": _file("formats.text:TextParser"),
+    "script": _file("formats.javascript:JSParseFilter"),
     "archive": _file("formats.archive:ArchiveParser"),
     "word-xml": _file(_OOXML, _in_zip(*WORD)),
     "excel-xml": _file(_OOXML, _in_zip(*SHEETS)),
-    "opendocument": _file("formats.opendocument:OpenDocumentParser", _in_zip(*ODT)),
+    "opendocument": _file("formats.office.opendocument:OpenDocumentParser", _in_zip(*ODT)),
     "epub": _file("formats.epub:EpubParser", _in_zip(*BOOK)),
-    "rtf": _file("formats.rtf:RtfParser"),
+    "rtf": _file("formats.word.rtf:RtfParser"),
     "mail": _file("formats.mail:MailParser"),
     "image": _file("formats.image:ImageParser"),
     "pdf": _file("formats.pdf:PdfParser"),

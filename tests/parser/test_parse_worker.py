@@ -219,9 +219,9 @@ from nutch2py.parser.worker.domain_budget import DomainTimeBudget
 from tests.parser.pages import KEY, fetched
 conf = Configuration.load(overrides={"http.agent.name": "x", "parser.timeout": "0", "parser.html.max.attributes": "0"})
 parsing = ParseWorkerClient(conf)
-parsing.process(KEY, fetched(b"<title>first"))
-print(parsing._child._process.pid, flush=True)
-parsing.process(KEY, fetched(b"<p " + b" ".join(b"b%d" % number for number in range(200_000)) + b">"))
+parsing.parse_row(KEY, fetched(b"<title>first"))
+print(parsing._worker._process.pid, flush=True)
+parsing.parse_row(KEY, fetched(b"<p " + b" ".join(b"b%d" % number for number in range(200_000)) + b">"))
 """
 
 

@@ -74,7 +74,7 @@ def test_tika_server_parses_configured_type(asking: Configuration, documents: zi
     content = documents.read("test-documents/testEXCEL.xlsb")
     asking.set("parse.plugin.file", str(plugins))
     plugins.write_text("<parse-plugins/>")
-    assert "binary workbooks: not read here" in parsed("testEXCEL.xlsb", content, asking).args[0]
+    assert "binary workbooks: unsupported format" in parsed("testEXCEL.xlsb", content, asking).args[0]
     plugins.write_text(f"<parse-plugins>{listed}</parse-plugins>")
     assert "This is an example spreadsheet" in parsed("testEXCEL.xlsb", content, asking).text
 

@@ -63,4 +63,4 @@ def test_nothing_is_sent_unless_plugin_and_url_are_set(conf: Configuration, serv
     page = fetched(b"\0words", "application/x-unknown")
     assert "ParserNotFound" in str(RowParser(conf).parse_row(KEY, page).status)
     conf.set("plugin.includes", "parse-(html|tika-server)")
-    assert "tika.server.url names no server" in str(RowParser(conf).parse_row(KEY, page).status)
+    assert "tika.server.url is not an http or https URL" in str(RowParser(conf).parse_row(KEY, page).status)

@@ -1,9 +1,8 @@
-"""The character encoding of a page: its clues and the choice between them (Nutch's EncodingDetector).
+"""Detects the character encoding of a page (Nutch's EncodingDetector).
 
-Order of trust, that of the HTML standard (section 13.2.3.2): a byte order mark; the charset of the Content-Type
-header; what the page says of itself; then, and only then, what its bytes look like
-(``encodingdetector.charset.fallback``); last ``parser.character.encoding.default``. With
-``encodingdetector.charset.min.confidence`` of 0 or more statistics outrank header and page, as in Nutch.
+Precedence as in the HTML standard (section 13.2.3.2): byte order mark; charset of the Content-Type header; declaration
+in the page; then the bytes (``encodingdetector.charset.fallback``); last ``parser.character.encoding.default``. With
+``encodingdetector.charset.min.confidence`` of 0 or more, statistics outrank header and page, as in Nutch.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from nutch2py.records.webpage import MetadataKey, WebPage
 from nutch2py.support.bounded_cache import bounded_cache
 
 GUESSED_CHARSET_KEY = "charset.detected"
-"""Metadata entry: the encoding that nothing but the bytes of a page told."""
+"""Metadata entry: the encoding, when it was guessed from the page's bytes."""
 
 _DETECT_BYTES = 8192
 _SAMPLE_BYTES = 16384
@@ -30,9 +29,10 @@ _DETECTABLE_TYPES = frozenset(
         "text/xml", "application/xml", "application/rss+xml", "application/xhtml+xml",
     }
 )  # fmt: skip
+# a parameter, or a quoted string that may contain text like one
 _HEADER_PARAMETER = re.compile(
     r"(?<![^;,\s])([^;,\s=\"]++)=(?:\"([^\"]*+)(?:\"|\Z)|[ \t]*+([^\s;,\"]*+))(?![^\s;,])|\"[^\"]*+\"?"
-)  # else what quotes hide
+)
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32le"), (codecs.BOM_UTF32_BE, "utf-32be"),
     (codecs.BOM_UTF16_LE, "utf-16le"), (codecs.BOM_UTF16_BE, "utf-16be"),
@@ -42,13 +42,11 @@ _BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
 _TOP_LEVEL_DOMAIN = re.compile(
     r"https?://[a-z0-9.-]*?\.((?:xn--[a-z0-9-]{1,59}|[a-z]{2,63}))\.?(?=[:/?#]|$)", re.IGNORECASE
 )
-_MIN_VALID_PER_INVALID = (
-    50  # characters that are right for each byte that is not, in what is taken for UTF-8 with errors
-)
+_MIN_VALID_PER_INVALID = 50  # valid characters per invalid byte, for text to count as UTF-8 with errors
 
 
 class DetectedEncoding(NamedTuple):
-    """An encoding by its stored name, and what told it: ``mark``, ``label``, ``bytes`` or ``default``."""
+    """An encoding by its stored name, and its source: ``mark``, ``label``, ``bytes`` or ``default``."""
 
     name: str
     source: str
@@ -56,7 +54,7 @@ class DetectedEncoding(NamedTuple):
 
 @bounded_cache(1024)
 def header_charset(content_type: str | None) -> str | None:
-    """Return the charset of a Content-Type header as it is written, None without one.
+    """Return the charset of a Content-Type header as written, or None.
 
     >>> header_charset('text/html; Charset="gbk"; q=1'), header_charset("text/html; x='charset=a'")
     ('gbk', None)
@@ -68,22 +66,22 @@ def header_charset(content_type: str | None) -> str | None:
 
 
 def byte_order_mark(body: bytes) -> str | None:
-    """Return the encoding that the first bytes name, None without a mark."""
+    """Return the encoding of a byte order mark, or None."""
     if body[:1] not in _BOM_FIRST_BYTES:
         return None
     return next((name for mark, name in _BYTE_ORDER_MARKS if body.startswith(mark)), None)
 
 
 def decode_unlabeled(raw: bytes) -> str:
-    """Return a text whose encoding nothing tells: decoded as its bytes look."""
+    """Return a text without a declared encoding, decoded by a guess."""
     return decode(raw, byte_order_mark(raw) or guess_encoding(raw) or "windows-1252")
 
 
 def guess_encoding(body: bytes, url: str | None = None) -> str | None:
-    """Return the encoding that bytes look like, None for bytes that are ASCII.
+    """Return the encoding guessed from bytes, None for ASCII.
 
-    UTF-8 where they can be that but for a few that are damaged; UTF-16 and UTF-32 by their zeros; else what Firefox's
-    detector says of 16 KiB from the first byte on that is not ASCII. The domain of ``url`` is a hint.
+    UTF-8 if valid except for few damaged bytes; UTF-16 and UTF-32 by their zero bytes; else the result of Firefox's
+    detector for 16 KiB from the first non-ASCII byte on. The domain of ``url`` is a hint.
     """
     if b"\0" in body[:_DETECT_BYTES] and (wide := _guess_utf16_or_utf32(body[:_DETECT_BYTES])):
         return wide
@@ -112,7 +110,7 @@ def _guess_by_statistics(body: bytes, start: int, url: str | None) -> str | None
 
 def _is_utf8(body: bytes) -> bool:
     try:
-        text = codecs.getincrementaldecoder("utf-8")().decode(body)  # but for a character that the limit has cut
+        text = codecs.getincrementaldecoder("utf-8")().decode(body)  # tolerates a truncated last character
     except UnicodeDecodeError:
         text = body.decode("utf-8", "replace")
         wrong = text.count("\ufffd")
@@ -122,7 +120,7 @@ def _is_utf8(body: bytes) -> bool:
 
 
 def _guess_utf16_or_utf32(head: bytes) -> str | None:
-    """Return the encoding of two or four bytes for a character whose zeros stand so, None for other bytes."""
+    """Return UTF-16 or UTF-32 by the positions of zero bytes, None for other encodings."""
     zeros = [head[place::4].count(0) for place in range(4)]
     many = max(len(head) // 10, 1)
     found = "".join("0" if count >= many else "x" for count in zeros)
@@ -135,7 +133,7 @@ def _top_level_domain(url: str | None) -> bytes | None:
 
 
 class EncodingDetector:
-    """Chooses between clues. One instance serves many pages: :meth:`choose` is given all clues of a page at once."""
+    """Chooses the encoding of a page. One instance serves any number of pages."""
 
     def __init__(self, conf: Configuration) -> None:
         self.min_confidence = conf.get_int("encodingdetector.charset.min.confidence", -1)
@@ -143,9 +141,9 @@ class EncodingDetector:
         self.default = conf.get_trimmed("parser.character.encoding.default", "windows-1252")
 
     def detect(self, body: bytes, media_type: str | None) -> tuple[str, int] | None:
-        """Return an encoding by statistics with its confidence (0 to 100), None when they are off or do not apply.
+        """Return an encoding by statistics and its confidence (0 to 100), None when disabled or not applicable.
 
-        100: the bytes are UTF-8 beyond ASCII; 80: frequent characters of a language; 10: a mere guess.
+        Confidence 100: UTF-8 with non-ASCII characters; 80: frequent characters of a language; 10: a guess.
         """
         if self.min_confidence < 0 or media_type not in _DETECTABLE_TYPES or len(body) <= _MIN_DETECT_BYTES:
             return None
@@ -163,7 +161,7 @@ class EncodingDetector:
     def choose(
         self, body: bytes, media_type: str | None = None, content_type_header: str | None = None, url: str | None = None
     ) -> DetectedEncoding:
-        """Return the encoding of a page. ``content_type_header``: its Content-Type header; ``url``: where it came from."""
+        """Return the encoding of a page. ``content_type_header``: its Content-Type header; ``url``: its URL."""
         marked = byte_order_mark(body)
         if marked:
             return DetectedEncoding(marked, "mark")
@@ -172,7 +170,7 @@ class EncodingDetector:
             return DetectedEncoding(detected[0], "bytes")
         named = resolve_label(header_charset(content_type_header)) or resolve_label(_declared_label(body, media_type))
         if named:
-            # without a mark UTF-16 and UTF-32 have no order of bytes: their zeros tell it
+            # without a mark UTF-16 and UTF-32 have no byte order: detect it by the zeros
             wide = _guess_utf16_or_utf32(body[:_DETECT_BYTES]) if named in ("utf-16", "utf-32") else None
             return DetectedEncoding(wide if wide and wide.startswith(named) else named, "label")
         look = guess_encoding(body, url) if self.fallback else None
@@ -180,7 +178,7 @@ class EncodingDetector:
 
 
 def _declared_label(body: bytes, media_type: str | None) -> str | None:
-    """Return the label that a page gives in itself: a text has none, and what is XML its declaration first."""
+    """Return the label that a page declares; plain text has none, and XHTML's XML declaration comes first."""
     if media_type not in (None, "text/html", "application/xhtml+xml"):
         return None
     if media_type == "application/xhtml+xml" and (label := xml_label(body, resolve_label)):
@@ -189,7 +187,7 @@ def _declared_label(body: bytes, media_type: str | None) -> str | None:
 
 
 def store_encoding(page: WebPage, encoding: DetectedEncoding) -> None:
-    """Note in the metadata of a row which encoding was chosen, as Nutch does, and whether its bytes alone told it."""
+    """Store the encoding in a row's metadata, as Nutch does, and whether it was guessed from the bytes."""
     metadata, name = page.metadata, encoding.name.encode()
     metadata[MetadataKey.ORIGINAL_CHARSET] = metadata[MetadataKey.CHARSET] = name
     if encoding.source == "bytes":

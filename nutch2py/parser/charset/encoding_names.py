@@ -1,9 +1,8 @@
-"""Names of character encodings: the labels that pages write, the names that Nutch stores, and what decodes them.
+"""Names of character encodings: labels of pages, the names that Nutch stores, and the codecs to decode with.
 
-Every label of the WHATWG encoding standard is known, and those of Java and Python beside it. The name stored is the one
-Nutch 2 stores. Decoding is kinder where a name is commonly written on pages of a larger character set, as the standard
-asks: pages called gb2312 are read as GB18030, shift_jis as Windows-31J, ascii as windows-1252, so no character is lost
-and none of the smaller set changes.
+All labels of the WHATWG encoding standard are known, and those of Java and Python. The stored name is that of Nutch 2.
+As the standard requires, some names decode as a superset: gb2312 as GB18030, shift_jis as Windows-31J, ascii as
+windows-1252. So no character is lost, and those of the smaller set do not change.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from nutch2py.support.bounded_cache import bounded_cache
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LABEL_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:()+-]{0,63}")
-# Python's codec -> (name that Nutch stores: Java's own after EncodingDetector's aliases, codec to decode with)
+# Python's codec -> (name that Nutch stores: Java's name after EncodingDetector's aliases, codec for decoding)
 _ENCODINGS: dict[str, tuple[str, str]] = {
     "ascii": ("us-ascii", "cp1252"),
     "utf-8": ("utf-8", "utf-8"),
@@ -51,12 +50,12 @@ _ENCODINGS: dict[str, tuple[str, str]] = {
     "mac-roman": ("x-macroman", "mac-roman"),
     "mac-cyrillic": ("x-maccyrillic", "mac-cyrillic"),
     "mac-greek": ("x-macgreek", "mac-greek"),
-    "replacement": ("replacement", "ascii"),  # where browsers show nothing: escapes may hide markup from who checks it
+    "replacement": ("replacement", "ascii"),  # browsers show nothing: escapes may hide markup from filters
     **{f"iso8859-{n}": (f"iso-8859-{n}", f"iso8859-{n}") for n in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)},
     **{f"cp125{n}": (f"windows-125{n}", f"cp125{n}") for n in range(9)},
     **{f"cp{n}": (f"ibm{n}", f"cp{n}") for n in (437, 775, 850, 852, 855, 857, 862, 866, 869)},
 }
-# labels that Python does not take: of the WHATWG standard, of Java, and seen on the web though neither has them
+# labels unknown to Python: from the WHATWG standard, from Java, and others seen on the web
 _EXTRA_LABELS = {
     label: codec
     for codec, labels in {
@@ -118,14 +117,14 @@ def resolve_label(label: str | None) -> str | None:
 def _find_codec(label: str | None) -> str | None:
     label = (label or "").strip("\t\n\f\r ")
     if not _LABEL_PATTERN.fullmatch(label):
-        return None  # Python itself would take any punctuation for a hyphen
+        return None  # Python itself would accept any punctuation as a hyphen
     known = _EXTRA_LABELS.get(label.lower())
     if known is None:
         try:
             known = codecs.lookup(label).name
         except (LookupError, ValueError):
             return None
-    return known if known in _ENCODINGS else None  # rot13, base64, utf-7 …: not encodings a page may name
+    return known if known in _ENCODINGS else None  # rot13, base64, utf-7 …: not valid for pages
 
 
 @bounded_cache(1024)
@@ -136,32 +135,32 @@ def _decoding_codec(name: str) -> str:
 def decode(body: bytes, encoding: str) -> str:
     """Decode with an encoding by its stored name; a byte order mark is dropped.
 
-    Bytes that are no character become U+FFFD. An encoding unknown here (a mistyped
-    ``parser.character.encoding.default``) is read as windows-1252.
+    Invalid bytes become U+FFFD. An unknown encoding (a mistyped ``parser.character.encoding.default``) is read as
+    windows-1252.
     """
     codec = _decoding_codec(encoding)
     return body.decode(codec, _ERROR_HANDLERS.get(codec, "replace")).removeprefix("\ufeff")
 
 
 def escape_query(target: str, encoding: str) -> str:
-    """Return a reference in a page whose query is escaped in the page's encoding, as browsers do (URL standard).
+    """Return a reference whose query is escaped in the page's encoding, as browsers do (URL standard).
 
-    A server of GBK pages looks for words in GBK. Characters that the encoding lacks become numeric references; all
-    other characters, and the whole reference of a page in Unicode, stay as they are.
+    A server of GBK pages expects queries in GBK. Characters that the encoding lacks become numeric references; all
+    other characters, and whole references in Unicode pages, stay unchanged.
     """
     if target.isascii() or encoding.startswith("utf-"):
         return target
-    place, mark, rest = target.partition("?")
-    if not mark or "#" in place:
+    path, mark, rest = target.partition("?")
+    if not mark or "#" in path:
         return target
     query, sharp, fragment = rest.partition("#")
     codec = _decoding_codec(encoding)
     query = _BEYOND_ASCII.sub(lambda run: quote_from_bytes(run[0].encode(codec, "xmlcharrefreplace"), safe=""), query)
-    return f"{place}?{query}{sharp}{fragment}"
+    return f"{path}?{query}{sharp}{fragment}"
 
 
 def _recover_gb18030(error: UnicodeError) -> tuple[str, int]:
-    """One byte 0x80 is the euro sign of Windows' code page 936 (encoding standard, section 10.2.1)."""
+    """Decode the byte 0x80 as the euro sign of Windows code page 936 (encoding standard, section 10.2.1)."""
     assert isinstance(error, UnicodeDecodeError)
     if error.object[error.start] == 0x80:
         return "€", error.start + 1
@@ -169,7 +168,7 @@ def _recover_gb18030(error: UnicodeError) -> tuple[str, int]:
 
 
 def _recover_big5(error: UnicodeError) -> tuple[str, int]:
-    """Pages of Hong Kong call Big5-HKSCS Big5, and so does the standard."""
+    """Decode Big5-HKSCS characters: pages from Hong Kong label it Big5, as the standard does."""
     assert isinstance(error, UnicodeDecodeError)
     pair = error.object[error.start : error.start + 2]
     try:
@@ -179,7 +178,7 @@ def _recover_big5(error: UnicodeError) -> tuple[str, int]:
 
 
 def _recover_euc_jp(error: UnicodeError) -> tuple[str, int]:
-    """Numbers in circles and the like stand in rows that only Windows' code page has; Shift_JIS has them, too."""
+    """Decode rows that only Windows' code page has (circled numbers and others), through their Shift_JIS form."""
     assert isinstance(error, UnicodeDecodeError)
     pair = error.object[error.start : error.start + 2]
     if len(pair) == 2 and min(pair) > 0xA0 and max(pair) < 0xFF:

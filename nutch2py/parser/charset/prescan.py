@@ -1,8 +1,8 @@
-"""The encoding that a page names in its own first bytes (HTML standard, section 13.2.3.2: the prescan).
+"""Finds the encoding that a page declares in its first bytes (HTML standard, section 13.2.3.2: the prescan).
 
-The algorithm is that of browsers, step by step: comments hide what stands in them, attributes may stand in any order
-and in any quotes, a name that no encoding has is passed over, and the XML declaration counts when no meta element does.
-Only its reach is longer, 64 KiB instead of 1 KiB: browsers find what stands later when they build the page.
+The algorithm is that of browsers: comments hide their content, attributes may have any order and quotes, unknown
+encodings are skipped, and the XML declaration counts when no meta element does. Only its reach is longer, 64 KiB
+instead of 1 KiB: browsers find a later declaration when they build the page.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _CONTENT_CHARSET = re.compile(
 
 
 def sniff_label(body: bytes, is_known: Callable[[str], object]) -> str | None:
-    """Return the label, in lower case, of the first meta element that names an encoding which is ``is_known``.
+    """Return the label, in lower case, of the first meta element with an encoding that ``is_known`` accepts.
 
-    Without one it is that of the XML declaration, else None. A page that could be read so far is not UTF-16, whatever
-    it says: the standard takes it for UTF-8.
+    Else return that of the XML declaration, else None. A page readable up to here is not UTF-16, despite its label: the
+    standard reads it as UTF-8.
     """
     head = body[:_PRESCAN_BYTES]
     if head.startswith((b"<\0?\0x\0", b"\0<\0?\0x")):
         return "utf-16le" if head[0] else "utf-16be"
     near = head[:_FAST_PRESCAN_BYTES].lower()
-    # the first tag that speaks of a charset tells it on most pages, and what comes behind it makes no difference then
+    # on most pages the first tag with "charset" decides; the text after it is irrelevant then
     label = (
         _cached_meta_label(near[: near.find(b">", near.find(b"charset")) + 1], is_known) if b"charset" in near else None
     )
@@ -48,14 +48,14 @@ def sniff_label(body: bytes, is_known: Callable[[str], object]) -> str | None:
 
 
 def xml_label(body: bytes, is_known: Callable[[str], object]) -> str | None:
-    """Return the label that an XML declaration at the very beginning gives, in lower case; None without a known one."""
+    """Return the known label, in lower case, of an XML declaration at the first byte, or None."""
     found = _XML_DECLARATION.match(body[:_PRESCAN_BYTES]) if body.startswith(b"<?xml") else None
     return None if found is None else _usable_label(found[1] or found[2] or b"", is_known)
 
 
 @lru_cache(256)
 def _cached_meta_label(head: bytes, known: Callable[[str], object]) -> str | None:
-    """Remember what beginnings say that the pages of a site share."""
+    """Cache results for page heads that the pages of a site share."""
     return _meta_label(head, known)
 
 
@@ -65,7 +65,7 @@ def _meta_label(head: bytes, known: Callable[[str], object]) -> str | None:
         at = opening.end()
         if opening[1]:
             start = opening.start()
-            # the two dashes may be those of the beginning; the other end is the tokenizer's, which finds what is behind
+            # the two dashes may be those of the comment's start; the other end is that of the tokenizer, with an offset
             ends = head.find(b"-->", start + 2), head.find(b"--!>", start + 4)
             at = min((end for end in ends if end >= 0), default=-1)
         elif opening[4]:
@@ -81,7 +81,7 @@ def _meta_label(head: bytes, known: Callable[[str], object]) -> str | None:
 
 
 def _read_attributes(head: bytes, at: int) -> tuple[dict[bytes, bytes], int]:
-    """Return the attributes of a tag, of two of a name the first, and where the tag ends; -1: not within ``head``."""
+    """Return the attributes of a tag (the first of each name) and the tag's end; -1 when it is outside ``head``."""
     found: dict[bytes, bytes] = {}
     while match := _ATTRIBUTE.match(head, at):
         double, double_end, single, single_end, bare = match.group(2, 3, 4, 5, 6)

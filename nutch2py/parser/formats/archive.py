@@ -1,4 +1,4 @@
-"""Archives (ZIP, tar) and compressed files (gzip, bzip2, xz, zstd): the documents in them, each by its own parser."""
+"""Archives (ZIP, tar) and compressed files (gzip, bzip2, xz, zstd): parses each document inside with its own parser."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from nutch2py.records.webpage import WebPage
 
 _CHUNK_BYTES = 1 << 16
 _UTF8_FLAG = 0x800
-_MAX_PAX_HEADERS = 1000  # of a tar for all of its files: tarfile hands each of them a copy
+_MAX_PAX_HEADERS = 1000  # of a tar, shared by all files: tarfile copies them for each file
 
 
 class ArchiveParser(DocumentParser):
-    """The name, title, text and links of every document inside, archives in archives included.
+    """Extracts name, title, text and links of every document inside, including nested archives.
 
-    All unpacking is bound by ``parser.unpack.max.bytes``, ``….documents`` and ``….depth``. What was read before a limit
-    was met is kept; the parse fails only when that is nothing.
+    ``parser.unpack.max.bytes``, ``….documents`` and ``….depth`` bound all unpacking. When a limit is exceeded, the text
+    read so far is kept; the parse fails only when there is none.
     """
 
     content_types = (
@@ -45,7 +45,7 @@ class ArchiveParser(DocumentParser):
         self._embedded_parser = EmbeddedDocumentParser(conf)
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
-        """Read an archive, or the one file that is compressed."""
+        """Read an archive or a compressed file."""
         try:
             with unpack_budget(self.conf) as budget:
                 if content[:2] == b"PK":
@@ -110,7 +110,7 @@ class ArchiveParser(DocumentParser):
                         self._embedded_parser.parse_into(document, member.name, file.read())
         except (DocumentLimitError, MemoryError):
             raise
-        except Exception as error:  # noqa: BLE001 - tarfile raises whatever its arithmetic ends in
+        except Exception as error:  # noqa: BLE001 - tarfile raises arbitrary exceptions for invalid numbers
             if not document.text_length:
                 raise UnreadableDocumentError(f"tar: {error}") from None
 
@@ -133,7 +133,7 @@ class ArchiveParser(DocumentParser):
 
 
 def decode_entry_names(entries: list[zipfile.ZipInfo]) -> list[str]:
-    """Return the names; those not marked as UTF-8 are in a code page that nothing tells, the same for all of them."""
+    """Return the names of entries; those without the UTF-8 flag share one code page, which is guessed."""
     names = [entry.filename for entry in entries]
     unmarked = [
         index
@@ -149,7 +149,7 @@ def decode_entry_names(entries: list[zipfile.ZipInfo]) -> list[str]:
 
 
 def decompress_chunks(content: bytes) -> Iterator[bytes] | None:
-    """Return what a compressed file unpacks to, by pieces of 64 MiB at most; None for a file that is not compressed."""
+    """Return the decompressed content in chunks, or None for a file that is not compressed."""
     if content[:2] == b"\x1f\x8b":
         decompress = gzip_decompressor()
         return (decompress(content[start : start + _CHUNK_BYTES]) for start in range(0, len(content), _CHUNK_BYTES))
@@ -163,7 +163,7 @@ def decompress_chunks(content: bytes) -> Iterator[bytes] | None:
 def _decompress(decoder: bz2.BZ2Decompressor | lzma.LZMADecompressor, content: bytes) -> Iterator[bytes]:
     for start in range(0, len(content), _CHUNK_BYTES):
         piece = content[start : start + _CHUNK_BYTES]
-        while not decoder.eof:  # what goes in may be a gigabyte when it comes out
+        while not decoder.eof:  # a small input can decompress to a gigabyte
             yield decoder.decompress(piece, _CHUNK_BYTES)
             if decoder.needs_input:
                 break

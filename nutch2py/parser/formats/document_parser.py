@@ -1,4 +1,4 @@
-"""What a parser of a binary format puts together, the errors that it raises, and the class they all share."""
+"""Base class, result and errors of the parsers of binary formats."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from nutch2py.records.record import Field
 from nutch2py.records.webpage import ParseStatusCode, WebPage
 from nutch2py.url.url_parts import resolve_url
 
-# line feed and tab are text; other control characters, NUL and what Unicode calls no character are not
+# line feed and tab are text; other control characters, NUL, surrogates and non-characters are not
 _NON_TEXT_CHARS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-_MAX_TEXT_CHARS = 20_000_000  # characters: the text of a library of 40 books; what comes after is left out
-_MAX_METADATA_VALUE_CHARS = 10_000  # characters of one value
-_MAX_METADATA_CHARS = 1_000_000  # characters of all names and values
-_MAX_ANCHOR_CHARS = 1000  # characters
+_MAX_TEXT_CHARS = 20_000_000  # the text of about 40 books; the rest is dropped
+_MAX_METADATA_VALUE_CHARS = 10_000  # of one value
+_MAX_METADATA_CHARS = 1_000_000  # of all names and values
+_MAX_ANCHOR_CHARS = 1000
 
 
 class UnreadableDocumentError(Exception):
-    """The content is not what it should be: broken, cut off, or of another format. Says what was found."""
+    """The content is malformed, truncated or of another format. The message describes it."""
 
 
 class EncryptedDocumentError(Exception):
-    """The content needs a password."""
+    """The content requires a password."""
 
 
 class UnsupportedDocumentError(Exception):
-    """The content is of a format that is not read here. Names it."""
+    """The content is of an unsupported format, which the message names."""
 
 
 class DocumentLimitError(Exception):
-    """Unpacked, the content is more than a property allows. Names the property."""
+    """The unpacked content exceeds the limit of a property, which the message names."""
 
 
 def clean_text(text: str) -> str:
-    r"""Return a text with single spaces, without empty lines and without characters that are no text.
+    r"""Return a text with single spaces, without empty lines and without non-text characters.
 
     >>> clean_text(" a\t b \n\n  c\x00 ")
     'a b\nc'
@@ -48,9 +48,10 @@ def clean_text(text: str) -> str:
 
 
 class ParsedDocument:
-    """What was found in a document so far. ``base``: the URL against which links are resolved, "" for none.
+    """Collects the text, links and metadata of a document.
 
-    ``metadata`` is named as Tika names it (``dc:creator``, ``dcterms:created``, ``xmpTPg:NPages`` …).
+    ``base``: the URL against which links are resolved, "" for none. ``metadata`` has Tika's names (``dc:creator``,
+    ``dcterms:created``, ``xmpTPg:NPages`` …).
     """
 
     def __init__(self, base: str = "") -> None:
@@ -63,14 +64,14 @@ class ParsedDocument:
         self._metadata_length = 0
 
     def add_text(self, text: str) -> None:
-        """Add text that stands on a line of its own; beyond 20 million characters nothing is added."""
+        """Add text as a line of its own; text beyond 20 million characters is dropped."""
         if text and self._text_length < _MAX_TEXT_CHARS:
             text = text[: _MAX_TEXT_CHARS - self._text_length]
             self._text.append(text)
             self._text_length += len(text) + 1
 
     def add_link(self, target: str, anchor: str = "") -> None:
-        """Add a link; a target that is no URL is passed over."""
+        """Add a link; an invalid target is skipped."""
         target = target.strip()
         if not target or target.startswith("#"):
             return
@@ -83,7 +84,7 @@ class ParsedDocument:
     def set_metadata(self, name: str, value: object) -> None:
         """Set a metadata entry unless the value is empty; ``title`` sets the title.
 
-        Of a value 10,000 characters are kept, and what is more than a million in all is left out.
+        Keeps 10,000 characters of a value, and a million characters of all.
         """
         if value is None or self._metadata_length >= _MAX_METADATA_CHARS:
             return
@@ -97,7 +98,7 @@ class ParsedDocument:
             self.metadata[name] = text
 
     def add_embedded(self, name: str, parse: Parse) -> None:
-        """Add what was made of a document inside this one: its name, title, text and links."""
+        """Add the result of an embedded document: its name, title, text and links."""
         self.add_text(name)
         if parse.title and parse.title not in parse.text[:1000]:
             self.add_text(parse.title)
@@ -106,26 +107,26 @@ class ParsedDocument:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing more is added to the text."""
+        """Whether the text has reached its limit."""
         return self._text_length >= _MAX_TEXT_CHARS
 
     @property
     def remaining_chars(self) -> int:
-        """How many characters of text can still be added."""
+        """Number of characters that can still be added."""
         return max(0, _MAX_TEXT_CHARS - self._text_length)
 
     @property
     def text_length(self) -> int:
-        """How many characters of text were added."""
+        """Number of characters added so far."""
         return self._text_length
 
     @property
     def text(self) -> str:
-        """The text as it is stored."""
+        """The cleaned text."""
         return clean_text("\n".join(self._text))
 
     def to_parse(self) -> Parse:
-        """Return the successful parse. A document without links has those that its text writes out, as in Nutch."""
+        """Return the successful parse. Without links, URLs in the text become the outlinks, as in Nutch."""
         text = self.text
         links = self.outlinks or extract_links(text)
         metadata = {name: value.encode("utf-8", "replace") for name, value in self.metadata.items()}
@@ -133,10 +134,10 @@ class ParsedDocument:
 
 
 class DocumentParser(Parser):
-    """Base of the parsers here: a subclass says what it claims and reads bytes into a :class:`ParsedDocument`.
+    """Base of the parsers of binary formats: a subclass reads bytes into a :class:`ParsedDocument`.
 
-    Statuses: FAILED/INVALID_FORMAT for content that is broken, FAILED/MISSING_CONTENT for none at all,
-    FAILED/EXCEPTION, with the reason, for content that is encrypted or exceeds a limit.
+    Statuses: FAILED/INVALID_FORMAT for malformed content, FAILED/MISSING_CONTENT for empty content, FAILED/EXCEPTION
+    with the reason for content that is encrypted or exceeds a limit.
     """
 
     part_of = "parse-tika"
@@ -149,7 +150,7 @@ class DocumentParser(Parser):
         self.conf = conf
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
-        """Read ``content`` into ``document``; raise one of the errors of this module when that cannot be done."""
+        """Read ``content`` into ``document``; raise one of this module's errors on failure."""
         raise TypeError(f"{type(self).__name__} has no read")
 
     def parse(self, url: str, page: WebPage) -> Parse:
@@ -174,23 +175,23 @@ class DocumentParser(Parser):
 
 
 def failed_parse(minor: ParseStatusCode, message: str) -> Parse:
-    """Return a failed parse."""
+    """Return the result of a failed parse."""
     return Parse("", "", (), ParseStatusCode.FAILED, minor, (message,))
 
 
 def parse_int(text: str, default: int = 0) -> int:
     """Return a number of at most 18 digits, else the default.
 
-    >>> whole_number("12"), whole_number("x", 1), whole_number("9" * 5000)
+    >>> parse_int("12"), parse_int("x", 1), parse_int("9" * 5000)
     (12, 1, 0)
     """
     return int(text) if text.isdecimal() and len(text) <= 18 else default
 
 
 def join_anchor(pieces: Sequence[str], start: int = 0) -> str:
-    """Return the anchor of a link whose text begins at ``pieces[start]``: 1,000 characters of it at most.
+    """Return the anchor of a link whose text starts at ``pieces[start]``, at most 1,000 characters.
 
-    Links may lie in each other as deep as their author likes: each may cost no more than that.
+    Links may nest without limit, so the cost of each is bounded.
     """
     found: list[str] = []
     room = _MAX_ANCHOR_CHARS
@@ -203,5 +204,5 @@ def join_anchor(pieces: Sequence[str], start: int = 0) -> str:
 
 
 def join_nonempty(words: Iterable[str], separator: str = " ") -> str:
-    """Return the non-empty ones of ``words``, joined."""
+    """Return the non-empty ``words``, joined."""
     return separator.join(word for word in words if word)

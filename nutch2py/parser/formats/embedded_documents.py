@@ -1,4 +1,4 @@
-"""Documents within documents: what unpacking may cost, and the parse of a part by the parser of its type."""
+"""Parses embedded documents by their type, within one budget for the whole page."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from nutch2py.records.webpage import ParseStatusCode, WebPage
 
 @dataclass
 class UnpackBudget:
-    """What is left for one page and all that is packed in it, however deep.
+    """Remaining budget of one page and everything embedded in it, at any depth.
 
-    ``max_ratio``: to how many times its bytes a package may unpack, 0 for any.
+    ``max_ratio``: maximum ratio of unpacked to packed bytes, 0 for no limit.
     """
 
     bytes_left: int
@@ -28,7 +28,7 @@ class UnpackBudget:
     max_ratio: int = 0
 
     def spend(self, size: int) -> None:
-        """Account for ``size`` unpacked bytes."""
+        """Subtract ``size`` unpacked bytes; raise DocumentLimitError when the budget is used up."""
         self.bytes_left -= size
         if self.bytes_left < 0:
             raise DocumentLimitError("unpacks to more bytes than parser.unpack.max.bytes")
@@ -39,7 +39,7 @@ _current_budget: ContextVar[UnpackBudget | None] = ContextVar("budget", default=
 
 @contextmanager
 def unpack_budget(conf: Configuration) -> Iterator[UnpackBudget]:
-    """Give the budget of the page at hand: a new one for the page itself, the same for what is packed in it."""
+    """Provide the budget of the current page: a new one for the page, the same one for its embedded documents."""
     budget = _current_budget.get()
     if budget is not None:
         yield budget
@@ -65,17 +65,17 @@ class EmbeddedDocumentParser:
         self._is_enabled = conf.get_bool("tika.parse.embedded", True)
 
     def parse_into(self, document: ParsedDocument, name: str, content: bytes, declared: str | None = None) -> None:
-        """Add the text and links of a part; a part that cannot be read adds its name.
+        """Add text and links of an embedded document; an unreadable one adds only its name.
 
-        ``declared``: its Content-Type, as a header would give it, with its charset where the container tells one.
+        ``declared``: its Content-Type, with the charset where the container declares one.
         """
         if not self._is_enabled or not content:
             return
         if document.is_full:
-            raise DocumentLimitError("gives more text than a page may have")
+            raise DocumentLimitError("contains more text than a page may have")
         with unpack_budget(self._conf) as budget:
             if budget.documents_left <= 0:
-                raise DocumentLimitError("holds more documents than parser.unpack.max.documents")
+                raise DocumentLimitError("contains more documents than parser.unpack.max.documents")
             budget.documents_left -= 1
             if budget.depth_left <= 0:
                 document.add_text(name)
@@ -96,7 +96,7 @@ class EmbeddedDocumentParser:
         url = f"{base}#/{name}"
         kind = get_mime_resolver(self._conf).resolve(declared, f"file:///{name}", content)
         if kind == OCTET_STREAM:
-            return failed_parse(ParseStatusCode.EXCEPTION, "of no known type")
+            return failed_parse(ParseStatusCode.EXCEPTION, "unknown type")
         page = WebPage()
         page.base_url, page.content, page.content_type = base, content, kind
         page.headers = {"Content-Type": declared} if declared else {}
@@ -106,7 +106,7 @@ class EmbeddedDocumentParser:
                 parse = parser.parse(url, page)
             except (DocumentLimitError, MemoryError):
                 raise
-            except Exception as error:  # noqa: BLE001 - one bad part must not cost the others
+            except Exception as error:  # noqa: BLE001 - one bad part must not fail the others
                 parse = failed_parse(ParseStatusCode.EXCEPTION, f"{type(error).__name__}: {error}")
             if parse.major == ParseStatusCode.SUCCESS:
                 break

@@ -1,4 +1,4 @@
-"""Books (EPUB): the chapters in reading order, each by the HTML parser."""
+"""Books (EPUB): parses the chapters in reading order with the HTML parser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PROPERTIES = {
 
 
 class EpubParser(DocumentParser):
-    """Title, chapters and links of a book."""
+    """Extracts title, chapters and links of a book."""
 
     content_types = "application/(?:epub\\+zip|x-ibooks\\+zip)"
 

@@ -1,4 +1,4 @@
-"""Feeds (RSS, Atom, RDF): entries as outlinks with their titles, summaries as text. And other XML, as plain text."""
+"""Feeds (RSS, Atom, RDF): entries become outlinks with titles, summaries become text. Other XML becomes plain text."""
 
 from __future__ import annotations
 
@@ -14,22 +14,26 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.url.url_parts import resolve_url
 
 _ENTRY_TAGS = frozenset({"item", "entry"})
-_TEXT_TAGS = frozenset({"title", "description", "summary", "content", "subtitle", "tagline", "encoded", "author", "name",
-    "creator", "category", "info", "body", "fullitem", "abstract"})  # fmt: skip
+_TEXT_TAGS = frozenset(
+    {
+        "title", "description", "summary", "content", "subtitle", "tagline", "encoded", "author", "name", "creator",
+        "category", "info", "body", "fullitem", "abstract",
+    }
+)  # fmt: skip
 _HIDDEN_TAGS = frozenset({"script", "style"})
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-zA-Z#][a-zA-Z0-9]{1,30};")
 
 
 class FeedParser(DocumentParser):
-    """Reads every kind of feed alike: a title, and entries with links, whatever their namespaces and upper case.
+    """Reads all kinds of feeds with one set of rules; ignores namespaces and case.
 
-    Each entry gives an outlink with the entry's title; the feed's own page gives one with the feed's.
+    Each entry adds an outlink with the entry's title; the feed's own link has the feed's title.
     """
 
     content_types = r"application/(?:rss|atom|rdf)\+xml"
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
-        """Read a feed, broken XML as far as it goes."""
+        """Read a feed; malformed XML is read as far as possible."""
         reader = _FeedReader(document)
         for event in xml_events(content, page.headers.get("Content-Type")):
             reader.handle_event(event)
@@ -46,14 +50,14 @@ class _FeedReader:
         self._text: list[str] = []
         self._title = ""
         self._links: list[str] = []
-        self._text_depth = 0  # of the text element that is open: markup inside belongs to it
+        self._text_depth = 0  # of the open text element: markup inside belongs to it
         self._base = document.base
-        self._has_markup = False  # whether the text element holds elements of its own
+        self._has_markup = False  # whether the text element contains child elements
         self._is_base64 = False
-        self._hidden_depth = 0  # elements around the text that no reader sees
+        self._hidden_depth = 0  # number of open elements that hide their text
 
     def handle_event(self, event: XmlEvent) -> None:
-        """Take one event."""
+        """Process one event."""
         if event.kind == "text":
             if not self._hidden_depth:
                 self._text.append(event.text)
@@ -82,7 +86,7 @@ class _FeedReader:
             self._text_depth, self._has_markup, self._is_base64 = len(self._path), False, _is_base64(event.attributes)
         if name == "link" and event.attributes.get("rel", "alternate") in ("alternate", "related"):
             self._add_link(event.attributes.get("href", ""))
-        elif name in ("item", "channel"):  # of the Channel Definition Format
+        elif name in ("item", "channel"):  # Channel Definition Format
             self._add_link(event.attributes.get("HREF", event.attributes.get("href", "")))
 
     def _end_element(self, name: str) -> None:
@@ -94,7 +98,7 @@ class _FeedReader:
             text = "".join(self._text)
             if self._is_base64:
                 text = _decode_base64(text)
-            # where markup is written as markup, what is escaped is text
+            # with child elements, escaped markup is literal text
             text = " ".join(text.split()) if self._has_markup else strip_markup(text)
             if name == "title" and parent not in ("image", "textInput", "textinput"):
                 self._title = self._title or text
@@ -118,14 +122,14 @@ class _FeedReader:
             self._links.append(resolve_target(self._base, target.strip()))
 
     def end_entry(self) -> None:
-        """Add the links of the entry so far with its title as anchor."""
+        """Add the links of the current entry with its title as anchor."""
         for target in dict.fromkeys(self._links):
             self._document.add_link(target, self._title)
         self._links, self._title = [], ""
 
 
 def _is_base64(attributes: Mapping[str, str]) -> bool:
-    """Tell whether a text is base64: Atom 0.3 says so, in Atom 1.0 it follows from the type (RFC 4287, 4.1.3.3)."""
+    """Return whether a text is base64: by Atom 0.3's mode, or by the type in Atom 1.0 (RFC 4287, 4.1.3.3)."""
     if "mode" in attributes or "src" in attributes:
         return attributes.get("mode") == "base64"
     kind = attributes.get("type", "").lower().partition(";")[0]
@@ -140,7 +144,7 @@ def _decode_base64(text: str) -> str:
 
 
 def resolve_target(base: str, target: str) -> str:
-    """Return the absolute URL, the target as it is when there is none."""
+    """Return the absolute URL, or the target itself when it cannot be resolved."""
     try:
         return resolve_url(base, clean_reference(target))
     except ValueError:
@@ -148,9 +152,9 @@ def resolve_target(base: str, target: str) -> str:
 
 
 def strip_markup(text: str) -> str:
-    """Return the text of what may be a piece of HTML.
+    """Return the text of a possible HTML fragment.
 
-    >>> plain("<p>one &amp; <b>two</b></p>"), plain("1 < 2")
+    >>> strip_markup("<p>one &amp; <b>two</b></p>"), strip_markup("1 < 2")
     ('one & two', '1 < 2')
     """
     if not _MARKUP.search(text):
@@ -164,12 +168,12 @@ def strip_markup(text: str) -> str:
 
 
 class XmlParser(DocumentParser):
-    """Any other XML: what stands between the tags."""
+    """Any other XML: extracts the text between the tags."""
 
     content_types = r"(?:application|text)/xml|(?:application|image|model)/[^;]*\+xml"
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
-        """Read a file; the first ``title`` element is its title."""
+        """Read a file; the first ``title`` element sets the title."""
         words: list[str] = []
         inside = seen = False
         for event in xml_events(content, page.headers.get("Content-Type")):

@@ -1,7 +1,4 @@
-"""Images: size, and what the camera and the author wrote into them. Pixels are never decoded.
-
-What photographers write into pictures (IPTC-IIM 4.2, in the resources of Photoshop): keywords, caption, headline.
-"""
+"""Images: extracts size and embedded metadata (EXIF, IPTC-IIM 4.2 in Photoshop resources). Never decodes pixels."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ from nutch2py.parser.formats.document_parser import (
 from nutch2py.records.webpage import WebPage
 
 _PHOTOSHOP_HEADER = b"Photoshop 3.0\0"
-_IPTC_RESOURCE = 0x0404  # number of the resource
+_IPTC_RESOURCE = 0x0404
 _IPTC_NAMES = {5: "title", 25: "dc:subject", 80: "dc:creator", 105: "photoshop:Headline", 116: "dc:rights",
           120: "dc:description"}  # fmt: skip
-_MAX_IPTC_VALUES = 1000  # values of a picture
+_MAX_IPTC_VALUES = 1000  # per image
 
 
 def _read_iptc(segment: bytes, document: ParsedDocument) -> None:
-    """Describe a picture by what an APP13 segment of a JPEG says; values of one name are joined."""
+    """Set metadata from an APP13 segment of a JPEG; values of one name are joined."""
     found: dict[str, list[bytes]] = {}
     for resource in _iptc_resources(segment):
         for _, (name, value) in zip(range(_MAX_IPTC_VALUES), _iptc_values(resource), strict=False):
@@ -51,7 +48,7 @@ def _iptc_resources(segment: bytes) -> Iterator[bytes]:
 
 
 def _iptc_values(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and value of what describes the picture (record 2)."""
+    """Yield number and value of the descriptive entries (record 2)."""
     at = 0
     while at + 5 <= len(data) and data[at] == 0x1C:
         record, number, length = struct.unpack_from(">BBH", data, at + 1)
@@ -69,23 +66,22 @@ _TAGS = {
 }  # fmt: skip
 _VALUE_SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 7: 1, 9: 4, 10: 8}
 _EXIF_TAG, _GPS_TAG = 0x8769, 0x8825
-_NON_FRAME_MARKERS = frozenset({0xC4, 0xC8, 0xCC})  # markers among those of frames that are none
+_NON_FRAME_MARKERS = frozenset({0xC4, 0xC8, 0xCC})  # markers in the range of frame markers that are not frames
 _MAX_TEXT_BYTES = 1 << 16
-_MAX_TOTAL_TEXT = (
-    1 << 20
-)  # characters of all texts of an image: packed ones may be a thousand times as long as they look
+_MAX_TOTAL_TEXT = 1 << 20  # characters of all texts of an image: compressed ones may expand a thousandfold
 
 
 class ImageParser(DocumentParser):
-    """Width, height, EXIF, IPTC and comments as metadata; description, keywords and comments are also the text."""
+    """Stores width, height, EXIF, IPTC and comments as metadata; description, keywords and comments also as text."""
 
     content_types = r"image/(?:png|jpeg|gif|webp|bmp|tiff)"
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
-        """Read an image of any of the formats, told by its first bytes."""
+        """Read an image; the first bytes decide its format."""
         try:
             for magic, reader in (
-                (b"\x89PNG\r\n\x1a\n", _read_png), (b"\xff\xd8", _read_jpeg), (b"GIF8", _read_gif), (b"RIFF", _read_webp), (b"BM", _read_bmp),
+                (b"\x89PNG\r\n\x1a\n", _read_png), (b"\xff\xd8", _read_jpeg), (b"GIF8", _read_gif),
+                (b"RIFF", _read_webp), (b"BM", _read_bmp),
                 (b"II*\0", _read_tiff), (b"MM\0*", _read_tiff),
             ):  # fmt: skip
                 if content.startswith(magic):
@@ -201,14 +197,14 @@ def _read_tiff(content: bytes, document: ParsedDocument) -> None:
 
 
 def read_exif(data: bytes, document: ParsedDocument) -> None:
-    """Set what the directories of a TIFF structure (EXIF) say; each directory is read once."""
+    """Set metadata from the directories of a TIFF structure (EXIF); each directory is read once."""
     order = {b"II": "<", b"MM": ">"}.get(data[:2])
     if order is None or len(data) < 8:
         return
     seen: set[int] = set()
     left = [len(data)]
     queue = [(struct.unpack_from(f"{order}I", data, 4)[0], False)]
-    place: dict[int, tuple[object, ...]] = {}
+    coordinates: dict[int, tuple[object, ...]] = {}
     while queue and len(seen) < 16:
         offset, is_gps = queue.pop()
         if offset in seen:
@@ -218,7 +214,7 @@ def read_exif(data: bytes, document: ParsedDocument) -> None:
             if tag in (_EXIF_TAG, _GPS_TAG) and not is_gps and isinstance(values[0], int):
                 queue.append((values[0], tag == _GPS_TAG))
             elif is_gps:
-                place[tag] = values
+                coordinates[tag] = values
             elif tag == 0x0100:
                 document.set_metadata("tiff:ImageWidth", values[0])
             elif tag == 0x0101:
@@ -226,14 +222,14 @@ def read_exif(data: bytes, document: ParsedDocument) -> None:
             elif tag in _TAGS:
                 document.set_metadata(_TAGS[tag], values[0])
     for name, degrees, side in (("geo:lat", 2, 1), ("geo:long", 4, 3)):
-        parts = [value for value in place.get(degrees, ()) if isinstance(value, int | float)]
+        parts = [value for value in coordinates.get(degrees, ()) if isinstance(value, int | float)]
         if len(parts) == 3:
             value = parts[0] + parts[1] / 60 + parts[2] / 3600
-            document.set_metadata(name, round(-value if str(place.get(side, ("",))[0])[:1] in "SW" else value, 6))
+            document.set_metadata(name, round(-value if str(coordinates.get(side, ("",))[0])[:1] in "SW" else value, 6))
 
 
 def _read_directory(data: bytes, order: str, offset: int, left: list[int]) -> Iterator[tuple[int, tuple[object, ...]]]:
-    """Yield the tags of a directory with their values; those of a healthy file do not overlap: ``left`` bytes."""
+    """Yield the tags of a directory with their values. ``left``: bytes that values may cover, as they never overlap."""
     if offset + 2 > len(data):
         return
     (count,) = struct.unpack_from(f"{order}H", data, offset)

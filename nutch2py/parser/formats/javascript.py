@@ -1,4 +1,4 @@
-"""parse-js: links in JavaScript, as guessed from its strings. A parser of script files and a filter of pages."""
+"""parse-js: extracts probable links from the strings of JavaScript, as parser of scripts and as parse filter."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.url.url_parts import parse_url, resolve_url
 
 _MAX_TITLE = 80
-# a string without white space, in quotes that may be escaped themselves; bounded, so that time stays linear
+# a string without white space; its quotes may be escaped; bounded to keep the time linear
 _STRING = re.compile(r"""(\\{0,8}["'])([^\s"']{1,2000}?)\1""")
 _PATH = re.compile(r"/?\S+[/.]\S+")
 _EVENT_HANDLER = re.compile(r"\son[a-z]{3,20}\s*=", re.IGNORECASE)
 
 
 class JSParseFilter(Parser, ParseFilter):
-    """Takes strings for links that have a slash or a dot within.
+    """Treats strings that contain a slash or dot as links.
 
-    As a parser (of ``application/javascript``) it gives the script as text; as a filter it adds the links in script
-    elements, event handlers and ``javascript:`` links to those of the page.
+    As a parser (of ``application/javascript``) it returns the script as text. As a filter it adds the links of script
+    elements, event handlers and ``javascript:`` URLs to those of the page.
     """
 
     java_class = "org.apache.nutch.parse.js.JSParseFilter"
@@ -37,7 +37,7 @@ class JSParseFilter(Parser, ParseFilter):
         return Parse(script, script.partition("\n")[0][:_MAX_TITLE], [*extract_script_links(script, url)])
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
-        """Add links; a page that is nofollow keeps none."""
+        """Add links, unless the page is nofollow."""
         if document.meta.no_follow:
             return parse
         pieces = list(document.scripts)
@@ -54,9 +54,9 @@ class JSParseFilter(Parser, ParseFilter):
 
 
 def extract_script_links(script: str, base: str) -> Iterator[Outlink]:
-    """Yield what looks like a link in the strings of a script.
+    """Yield the strings of a script that look like links.
 
-    >>> [link.url for link in script_links("go('/a/b.html'); x = 'word'", "http://h.test/")]
+    >>> [link.url for link in extract_script_links("go('/a/b.html'); x = 'word'", "http://h.test/")]
     ['http://h.test/a/b.html']
     """
     parsed = parse_url(base)

@@ -1,4 +1,4 @@
-"""E-mail (RFC 5322) and mailboxes: subject, people, body, attachments."""
+"""E-mail (RFC 5322) and mailboxes: extracts subject, addresses, body and attachments."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FROM_LINE = re.compile(rb"^From \S.*\r?\n", re.MULTILINE)
 _ENCODED_WORD = re.compile(r"=\?[^?\s]{1,40}\?[bBqQ]\?[^?]*\?=")
 _READ_HEADERS = ("From", "To", "Cc", "Subject")
 _MAX_PARTS = 1000
-# what nests: the standard library compares every line with the ends of all that is open, and calls itself for each
+# nesting types: the standard library compares each line with all open boundaries, and recurses for each level
 _NESTED_TYPE = re.compile(rb"^content-type:\s*(?:multipart|message)/", re.MULTILINE | re.IGNORECASE)
 _MAX_DEPTH = 100
-_MAX_HEADER_CHARS, _MAX_PARAMETERS_CHARS = 50_000, 4_000  # characters
+_MAX_HEADER_CHARS, _MAX_PARAMETERS_CHARS = 50_000, 4_000
 
 
 class _TruncatingPolicy(Compat32):
-    """Cuts headers: what the standard library does with those that have parameters or encoded words is quadratic."""
+    """Truncates headers: the standard library takes quadratic time for parameters and encoded words."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """Return name and value of a header."""
@@ -39,7 +39,7 @@ class _TruncatingPolicy(Compat32):
 
 
 class MailParser(DocumentParser):
-    """A message, or all of a mailbox. Of alternatives the HTML is read, else the plain text."""
+    """Reads a message or a mailbox. Of alternatives it prefers HTML to plain text."""
 
     content_types = "message/rfc822|application/mbox"
 
@@ -47,7 +47,7 @@ class MailParser(DocumentParser):
         super().__init__(conf)
         self._embedded_parser = EmbeddedDocumentParser(conf)
         self._parser = BytesParser(policy=_TruncatingPolicy())
-        self._part_count = 0  # of the message at hand
+        self._part_count = 0  # of the current message
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read a message or a mailbox."""
@@ -64,11 +64,11 @@ class MailParser(DocumentParser):
 
     def _parse_message(self, content: bytes) -> Message:
         if sum(1 for _ in islice(_NESTED_TYPE.finditer(content), _MAX_DEPTH)) == _MAX_DEPTH:
-            raise UnreadableDocumentError(f"{_MAX_DEPTH} messages or more in each other")
+            raise UnreadableDocumentError(f"{_MAX_DEPTH} or more nested messages")
         return self._parser.parsebytes(content)
 
     def _read_message(self, message: Message, document: ParsedDocument, *, inner: bool = False) -> None:
-        """Read a message; ``inner``: it stands in another, of which the document's title and author are."""
+        """Read a message; ``inner``: whether it is embedded in another one, which then sets title and author."""
         found = [(name, decode_header_words(message.get(name))) for name in _READ_HEADERS]
         if not message.keys() and not isinstance(message.get_payload(), str):
             raise UnreadableDocumentError("no message")
@@ -83,11 +83,12 @@ class MailParser(DocumentParser):
         self._read_part(message, document)
 
     def _read_part(self, part: Message, document: ParsedDocument) -> None:
-        """Read a part and those in it: of alternatives the last that a reader of mail would show."""
+        """Read a part and its children; of alternatives the last one that a mail client would show."""
         if not part.is_multipart():
             self._read_leaf(part, document)
             return
-        found = part.get_payload()  # of no other part: text in a charset whose name holds NUL makes it fail
+        # only of multipart parts: get_payload fails on text in a charset whose name contains NUL
+        found = part.get_payload()
         kind, parts = part.get_content_type(), [each for each in found if isinstance(each, Message)]
         if kind == "message/rfc822":
             whole = _decode_embedded_message(part)
@@ -103,9 +104,9 @@ class MailParser(DocumentParser):
                 self._read_part(each, document)
 
     def _read_alternatives(self, parts: list[Message], document: ParsedDocument) -> None:
-        """Read attachments, and of the texts the HTML; another one if that says nothing."""
+        """Read attachments and the HTML body; another body if that one has no text."""
         bodies = [part for part in parts if _is_body(part)]
-        bodies.sort(key=lambda part: part.get_content_type() != "text/plain")  # else as they stand, the best last
+        bodies.sort(key=lambda part: part.get_content_type() != "text/plain")  # otherwise in order, best last
         for part in parts:
             if not _is_body(part):
                 self._read_part(part, document)
@@ -135,13 +136,13 @@ class MailParser(DocumentParser):
 
 
 def _is_body(part: Message) -> bool:
-    """Tell whether an alternative is text for readers, or HTML with its pictures: no attachment, no calendar."""
+    """Return whether an alternative is text or HTML with its images, not an attachment or a calendar."""
     kind = part.get_content_type()
     return kind.startswith("multipart/") or (kind in ("text/plain", "text/html") and not part.get_filename())
 
 
 def _decode_embedded_message(part: Message) -> bytes | None:
-    """Return the message that a part holds in an encoding that RFC 2046 forbids there, None when it is in none."""
+    """Return an embedded message encoded against RFC 2046, or None when it is not encoded."""
     within = part.get_payload(0)
     text = within.get_payload() if isinstance(within, Message) and not within.keys() else None
     encoding = str(part.get("content-transfer-encoding", "")).strip().lower()
@@ -160,9 +161,9 @@ def _charset_of(part: Message) -> str | None:
 
 
 def decode_header_words(value: object) -> str:
-    """Return a header with its encoded words decoded; what cannot be decoded stays.
+    """Return a header with its encoded words decoded; invalid ones stay.
 
-    >>> decoded("=?utf-8?q?=C3=BC?= x")
+    >>> decode_header_words("=?utf-8?q?=C3=BC?= x")
     'ü x'
     """
     from email.header import decode_header, make_header

@@ -1,4 +1,4 @@
-"""PDF, with PDFium."""
+"""PDF: extracts text, links, annotations, outline and attachments with PDFium."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ _PROPERTIES = {
     "Title": "title", "Author": "dc:creator", "Subject": "dc:subject", "Keywords": "meta:keyword",
     "Creator": "xmp:CreatorTool", "Producer": "pdf:producer",
 }  # fmt: skip
-_LINE_END_HYPHEN = re.compile(
-    "[\x02\ufffe]\\r?\\n?"
-)  # PDFium's signs for a hyphen at the end of a line: the word goes on
+# PDFium's marks for a hyphen at the end of a line, where the word continues
+_LINE_END_HYPHEN = re.compile("[\x02\ufffe]\\r?\\n?")
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
 _MAX_LINKS = 10_000
 _MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
-_MAX_LINK_SCAN_CHARS = 20_000_000  # characters: for each link PDFium looks through all of its page
+_MAX_LINK_SCAN_CHARS = 20_000_000  # PDFium searches the whole page for each link
 
 
 class PdfParser(DocumentParser):
-    """Text page by page, each with its links and after it the texts of its annotations; the outline; attached files.
+    """Extracts text page by page with links and annotations, then the outline and attached files.
 
-    A document that may be read but not copied is read: its author let everyone open it.
+    The restriction of copying is ignored: the author allows everyone to read the document.
     """
 
     content_types = "application/pdf"
@@ -44,7 +43,7 @@ class PdfParser(DocumentParser):
         self._embedded_parser = EmbeddedDocumentParser(conf)
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
-        """Read a file; a broken page is passed over as long as one can be read."""
+        """Read a file; broken pages are skipped as long as one is readable."""
         import pypdfium2 as pdfium
         from pypdfium2 import raw
 
@@ -84,7 +83,7 @@ class PdfParser(DocumentParser):
                 try:
                     attachment = pdf.get_attachment(number)
                     name, data = attachment.get_name(), bytes(attachment.get_data())
-                except Exception:  # noqa: BLE001 - PDFium's error for an attachment without a stream
+                except Exception:  # noqa: BLE001 - PDFium fails for an attachment without a stream
                     continue
                 try:
                     budget.spend(len(data))
@@ -109,7 +108,7 @@ def _read_page(pdf: Any, number: int, document: ParsedDocument) -> bool:
 
 
 def _read_annotations(pdf: Any, page: Any, text: Any, document: ParsedDocument) -> None:
-    """Add the links of a page, anchored by the text that they cover, and the texts of its notes and form fields."""
+    """Add the links of a page, with the covered text as anchors, and the texts of notes and form fields."""
     from pypdfium2 import raw
 
     room, characters = _MAX_LINK_SCAN_CHARS, max(0, text.count_chars())
@@ -130,14 +129,14 @@ def _read_annotations(pdf: Any, page: Any, text: Any, document: ParsedDocument) 
                     room -= len(anchor)
                 document.add_link(target, anchor)
         elif kind != raw.FPDF_ANNOT_POPUP:
-            said = [_annotation_string(annotation, key) for key in (b"Contents", b"V")]
-            if any(said):  # by whom a note is, what a field is called
-                document.add_text(": ".join(part for part in (_annotation_string(annotation, b"T"), *said) if part))
+            texts = [_annotation_string(annotation, key) for key in (b"Contents", b"V")]
+            if any(texts):  # prefix with the note's author or the field's name
+                document.add_text(": ".join(part for part in (_annotation_string(annotation, b"T"), *texts) if part))
         raw.FPDFPage_CloseAnnot(annotation)
 
 
 def _read_outline(pdf: Any, document: ParsedDocument) -> None:
-    """Add the titles of the outline (bookmarks), and the links in it; one that goes in circles is read once."""
+    """Add titles and links of the outline (bookmarks); cycles are read once."""
     from pypdfium2 import raw
 
     seen: set[int] = set()
@@ -174,7 +173,7 @@ def _annotation_string(annotation: Any, key: bytes) -> str:
     from pypdfium2 import raw
 
     size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)
-    if size <= 2:  # nothing but the closing NUL of UTF-16
+    if size <= 2:  # only the terminating NUL of UTF-16
         return ""
     buffer = ctypes.create_string_buffer(size)
     raw.FPDFAnnot_GetStringValue(annotation, key, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
@@ -182,9 +181,9 @@ def _annotation_string(annotation: Any, key: bytes) -> str:
 
 
 def parse_pdf_date(text: str) -> str:
-    """Return a date of a PDF as W3C writes it, "" when it is none.
+    """Return a PDF date in W3C format, "" when it is invalid.
 
-    >>> w3c_date("D:20070915104800+01'00'"), w3c_date("D:2007"), w3c_date("today")
+    >>> parse_pdf_date("D:20070915104800+01'00'"), parse_pdf_date("D:2007"), parse_pdf_date("today")
     ('2007-09-15T10:48:00+01:00', '2007', '')
     """
     match = _PDF_DATE.match(text)

@@ -1,10 +1,10 @@
-"""The text of a PDF page: PDFium's, put together anew by the places of characters where that is known to go wrong.
+"""Text of a PDF page by PDFium, rebuilt from character positions where PDFium is known to fail.
 
-PDFium tells words apart by rules of its own. They fail where some lines of a file have no spaces and narrow gaps, or
-where characters are drawn one by one in a font for vertical writing. There a gap is a space when it is wider than a
-share of the characters before it, as in PDFBox (PDFTextStripper). In writing from right to left PDFium joins lines
-that stand at different heights, and turns the characters of one glyph around (of a ligature, of a letter with its
-marks). To look at every character costs some six times what PDFium's text does, so it is not done to all pages.
+PDFium's word separation fails where some lines have no spaces and narrow gaps, and where characters of a vertical font
+are drawn one by one. There a gap is a space when it is wider than a share of the preceding characters, as in PDFBox
+(PDFTextStripper). In right-to-left text PDFium joins lines of different heights, and reverses the characters of one
+glyph (of a ligature, or of a letter with its marks). Reading every character costs about six times PDFium's text, so
+only such pages are rebuilt.
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ from typing import Any, NamedTuple
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _SPACE = re.compile(" ")
-_SAMPLED_SPACES, _MIN_SPACES = 200, 20  # spaces of a page
-_MIN_GENERATED_SHARE, _MAX_GENERATED_SHARE = (
-    0.25,
-    0.9,
-)  # shares of them that PDFium made up: what is between is a page of two ways of writing
-_MAX_SINGLE_LETTER_SHARE = 1 / 3  # of a page's words that are single letters: more are no words
-_WORD_GAP = 0.25  # of the mean width of the characters of a line so far: more is a space
-_DIGIT_GAP = 0.5  # which are equally wide, so that there is room beside a narrow one
-_MAX_LINE_CHARS = 10_000  # characters
+_SAMPLED_SPACES, _MIN_SPACES = 200, 20  # per page
+# share of spaces that PDFium generated: between these, lines with and without spaces are mixed
+_MIN_GENERATED_SHARE, _MAX_GENERATED_SHARE = 0.25, 0.9
+_MAX_SINGLE_LETTER_SHARE = 1 / 3  # of a page's words that are single letters: with more, words are split
+_WORD_GAP = 0.25  # of the mean character width of the line so far: a wider gap is a space
+_DIGIT_GAP = 0.5  # digits are equally wide, so there is room next to a narrow one
+_MAX_LINE_CHARS = 10_000
 
 
 class _Char(NamedTuple):
-    """A character, whether PDFium made it up, and the box of what is drawn, in points; y grows upwards."""
+    """A character, whether PDFium generated it, and its box in points; y grows upwards."""
 
     text: str
     is_generated: bool
@@ -54,7 +52,7 @@ def read_page_text(page: Any) -> str:
 
 
 def _is_badly_spaced(page: Any, text: str) -> bool:
-    """Tell whether words look torn, or some lines of a page have spaces and others none."""
+    """Return whether words look split, or a page mixes lines with and without spaces."""
     from pypdfium2 import raw
 
     words = text.split()
@@ -76,7 +74,7 @@ def _read_chars(page: Any) -> Iterator[_Char]:
     for index in range(max(0, page.count_chars())):
         code = raw.FPDFText_GetUnicode(page, index)
         text = chr(code) if code < 0x110000 else ""
-        if high and 0xDC00 <= code < 0xE000:  # a character beyond U+FFFF comes as two halves
+        if high and 0xDC00 <= code < 0xE000:  # a character beyond U+FFFF is returned as two surrogates
             text = (high + text).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         high = text if 0xD800 <= code < 0xDC00 else ""
         if not code or high:
@@ -87,7 +85,7 @@ def _read_chars(page: Any) -> Iterator[_Char]:
 
 
 def _split_lines(characters: Iterator[_Char], *, joins_lines: bool) -> Iterator[list[_Char]]:
-    """Yield lines as PDFium ends them; with ``joins_lines`` one goes on when the next character stands right of it."""
+    """Yield lines as PDFium ends them; with ``joins_lines`` a line continues when the next character is right of it."""
     line: list[_Char] = []
     ended = False
     for char in characters:
@@ -111,7 +109,7 @@ def _continues_line(last: _Char, char: _Char) -> bool:
 
 
 def _insert_spaces(line: list[_Char]) -> list[_Char]:
-    """Return a line with spaces where gaps are wide, and where the file has them."""
+    """Return a line with spaces at wide gaps and where the file has them."""
     out: list[_Char] = []
     width = count = 0.0
     for char in line:
@@ -120,7 +118,7 @@ def _insert_spaces(line: list[_Char]) -> list[_Char]:
         last = out[-1] if out else None
         if last is not None and count and not last.text.isspace() and not char.text.isspace():
             gap = max(char.left - last.right, last.left - char.right)
-            if last.text == char.text == ".":  # dots that lead to a number
+            if last.text == char.text == ".":  # leader dots
                 out.append(char)
                 continue
             share = _DIGIT_GAP if last.text.isdigit() and char.text.isdigit() else _WORD_GAP
@@ -134,7 +132,7 @@ def _insert_spaces(line: list[_Char]) -> list[_Char]:
 
 
 def _split_by_height(line: list[_Char]) -> list[list[_Char]]:
-    """Return the parts of a line that stand at different heights, from the top of the page."""
+    """Return the parts of a line at different heights, from the top of the page."""
     parts: list[list[_Char]] = []
     for char in line:
         if parts and (char.is_generated or (char.bottom < parts[-1][-1].top and char.top > parts[-1][-1].bottom)):
@@ -145,7 +143,7 @@ def _split_by_height(line: list[_Char]) -> list[list[_Char]]:
 
 
 def _order_glyphs(line: list[_Char]) -> Iterator[str]:
-    """Yield the characters of a line, those of one glyph in the order of reading: a letter before its marks."""
+    """Yield the characters of a line; those of one glyph in reading order, a letter before its marks."""
     start = 0
     for index in range(1, len(line) + 1):
         if index < len(line) and _is_same_glyph(line[start], line[index]):
@@ -155,7 +153,8 @@ def _order_glyphs(line: list[_Char]) -> Iterator[str]:
             (unicodedata.combining(glyph[0]) and not unicodedata.combining(glyph[-1]))
             or (glyph[0] in "\u0622\u0623\u0625\u0627" and glyph[-1] == "\u0644")
         ):  # fmt: skip
-            glyph.reverse()  # no word has a mark before its letter, and no font a ligature of alef and lam
+            # a mark never precedes its letter, and fonts have no ligature of alef and lam in that order
+            glyph.reverse()
         yield from glyph
         start = index
 

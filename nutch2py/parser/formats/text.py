@@ -1,4 +1,4 @@
-"""The parser of plain text (plugin parse-text; also what parse-tika means for text)."""
+"""The parser of plain text (plug-in parse-text; also part of parse-tika)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from nutch2py.records.webpage import WebPage
 
 
 class TextParser(Parser):
-    """Takes a text as it is: no title, the URLs written in it as outlinks without anchors.
+    """Returns a text unchanged: no title, its URLs as outlinks without anchors.
 
-    Unless the header names the charset, a text that is valid UTF-8 is read as such; most are, and
+    Without a charset in the header, valid UTF-8 is read as UTF-8: most texts are, and
     ``parser.character.encoding.default`` would garble them.
     """
 

@@ -1,4 +1,4 @@
-"""Formats that nothing here reads, through a Tika server of the operator's (plugin parse-tika-server)."""
+"""Parses unsupported formats with the operator's Tika server (plug-in parse-tika-server)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from nutch2py.records.webpage import ParseStatusCode, WebPage
 
 _MAX_RESPONSE_BYTES = 64 << 20
 _EXCEPTION_KEY = "X-TIKA:EXCEPTION:container_exception"
-"""Where Tika tells, in an answer with status 200, that a document itself could not be read to its end."""
-_MAX_ERROR_CHARS = 500  # characters of it
+"""Tika's key, in a response with status 200, for an error that stopped the read of the document."""
+_MAX_ERROR_CHARS = 500  # of its message
 _METADATA_KEYS = ("dc:creator", "dc:subject", "dc:description", "dcterms:created", "dcterms:modified", "xmpTPg:NPages")
 
 
 class TikaServerParser(Parser):
-    """Sends content to ``tika.server.url`` (PUT ``rmeta/text``) and takes title, text and metadata from the answer.
+    """Sends content to ``tika.server.url`` (PUT ``rmeta/text``) and uses title, text and metadata of the response.
 
-    It claims no type of its own: ``parse-plugins.xml`` lists it last under ``*``. Content leaves this machine for the
-    server named, and nothing is sent while none is.
+    It claims no content type: ``parse-plugins.xml`` lists it last under ``*``. Content is sent to the configured server
+    only; without one nothing is sent.
     """
 
     content_types = "(?!)"
@@ -36,9 +36,9 @@ class TikaServerParser(Parser):
         self._timeout = conf.get_float("parser.timeout", 30.0)
 
     def parse(self, url: str, page: WebPage) -> Parse:
-        """Parse ``page.content`` on the server; a server that does not answer, or refuses, is a failure."""
+        """Parse ``page.content`` on the server; an unreachable server or an error response fails the parse."""
         if not self._url.startswith(("http://", "https://")):
-            return failed_parse(ParseStatusCode.EXCEPTION, "tika.server.url names no server")
+            return failed_parse(ParseStatusCode.EXCEPTION, "tika.server.url is not an http or https URL")
         request = urllib.request.Request(
             f"{self._url}/rmeta/text",
             data=page.content or b"",
@@ -46,13 +46,15 @@ class TikaServerParser(Parser):
             headers={"Accept": "application/json", "Content-Type": page.content_type or "application/octet-stream"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout if self._timeout > 0 else None) as answer:
-                raw = answer.read(_MAX_RESPONSE_BYTES + 1)
+            with urllib.request.urlopen(request, timeout=self._timeout if self._timeout > 0 else None) as response:
+                raw = response.read(_MAX_RESPONSE_BYTES + 1)
             parts = orjson.loads(raw[:_MAX_RESPONSE_BYTES])
         except (OSError, ValueError) as error:
             return failed_parse(ParseStatusCode.EXCEPTION, f"Tika server {self._url}: {error}")
         if not isinstance(parts, list) or not parts:
-            return failed_parse(ParseStatusCode.EXCEPTION, f"Tika server {self._url}: it has sent no list of parts")
+            return failed_parse(
+                ParseStatusCode.EXCEPTION, f"Tika server {self._url}: the response is not a list of parts"
+            )
         document = ParsedDocument(page.base_url or url)
         broken = str(_first_value(parts[0].get(_EXCEPTION_KEY)) or "").strip()
         if broken and not any(str(part.get("X-TIKA:content") or "").strip() for part in parts):

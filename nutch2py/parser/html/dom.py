@@ -1,8 +1,8 @@
-"""The document tree of an HTML page (lexbor: the HTML standard), built in linear time, and its text in one call.
+"""The document tree of an HTML page (lexbor, HTML standard), built in linear time, and its text.
 
-Text is put together as Nutch's DOMContentUtils does: each text node has its white space collapsed and its ends trimmed;
-two nodes are parted by a space, or by a line feed where a node of nothing but white space stands between them. Script,
-style and comments are left out.
+Text is joined as in Nutch's DOMContentUtils: white space in each text node is collapsed and its ends are trimmed. Nodes
+are separated by a space, or by a line feed where a node of only white space is between them. Scripts, styles and
+comments are skipped.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ _NOSCRIPT = re.compile(r"<noscript(?=[\s>/])(?:[^<]++|<(?!/noscript))*+", re.IGN
 _HTML_INTEGRATION_POINTS = frozenset({"foreignObject", "foreignobject", "desc", "title", "annotation-xml", "body"})
 _BODY_TAG = re.compile(r"<body[\s>]", re.IGNORECASE)
 
-# All of Java's \s are ASCII, so nodes are handled as UTF-8: bytes.split() parts at exactly these
-_TRIMMED_CHARS = bytes(range(0x21)).decode()  # String.trim() takes away everything up to U+0020
+# Java's \s matches only ASCII, so nodes are handled as UTF-8: bytes.split() splits at exactly these characters
+_TRIMMED_CHARS = bytes(range(0x21)).decode()  # String.trim() removes all characters up to U+0020
 _CONTROL = bytes([*range(1, 9), *range(14, 32)])
 _TO_SPACES = bytes(0x20 if code in b"\t\n\x0b\f\r" else code for code in range(256))
-_TWO_SPACES = re.compile(b"  ")  # finds them in half the time that ``in`` takes
+_TWO_SPACES = re.compile(b"  ")  # twice as fast as ``in``
 _TO_SPACES_MARKING_CONTROLS = bytes(1 if code in _CONTROL else space for code, space in enumerate(_TO_SPACES))
 
 
 def parse_tree(html: str, *, xml: bool = False) -> LexborHTMLParser:
-    """Build the tree of a page; ``xml`` for XHTML, where any element may be closed in its own tag (``<script/>``).
+    """Build the tree of a page; ``xml`` for XHTML, where any element may be self-closed (``<script/>``).
 
-    How long it takes, and what it holds, is no multiple of the page's size unless
-    :class:`nutch2py.parser.html.html_limits.HtmlLimits` were applied before.
+    Time and memory can grow faster than the page's size, unless :class:`nutch2py.parser.html.html_limits.HtmlLimits`
+    were applied before.
     """
     from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
@@ -46,15 +46,15 @@ def parse_tree(html: str, *, xml: bool = False) -> LexborHTMLParser:
             html = _SELF_CLOSED_IFRAME.sub(r"<\1\2></\1>", html)
     try:
         return LexborHTMLParser(html)
-    except SelectolaxError:  # any text is HTML: what can fail is to get memory
+    except SelectolaxError:  # any text is valid HTML: only an allocation can fail
         raise MemoryError from None
 
 
 def head_elements(tree: LexborHTMLParser, html: str) -> list[LexborNode]:
     """Return the ``meta`` and ``base`` elements of the head, in order, and then each ``base`` of the body.
 
-    A head ends where its author wrote ``<body``. The HTML standard ends it before, at the first element that does not
-    belong there (an image in a ``noscript`` is common), and would lose a robots directive that follows.
+    The head ends at the author's ``<body`` tag. The HTML standard ends it earlier, at the first element that does not
+    belong there (often an image in a ``noscript``), and would lose a robots directive after it.
     """
     head, body = tree.head, tree.body
     below: list[LexborNode] = []
@@ -68,17 +68,17 @@ def head_elements(tree: LexborHTMLParser, html: str) -> list[LexborNode]:
         return below
     above: list[LexborNode] = head.css("meta,base")
     if any(node.tag == "base" for node in above) and _NOSCRIPT.search(html):
-        # the parser takes a base out of a noscript, as the standard has it for readers without scripts
+        # the parser moves a base out of a noscript, as the standard requires when scripts are disabled
         return parse_tree(_NOSCRIPT.sub("", html)).css("head base") + head.css("meta") + below
     return above + below
 
 
 def attribute_value(attributes: Mapping[str, str | None], name: str) -> str:
-    """Return the value of an attribute that a selector has found, "" when it has none.
+    """Return the value of an attribute that a selector has matched, "" when it has none.
 
-    Selectors know attributes by their local names: ``[href]`` finds the ``xlink:href`` of a drawing (SVG), too.
+    Selectors match local names: ``[href]`` also matches the ``xlink:href`` of SVG.
 
-    >>> value_of({"xlink:href": "a.html"}, "href")
+    >>> attribute_value({"xlink:href": "a.html"}, "href")
     'a.html'
     """
     if name in attributes:
@@ -87,7 +87,7 @@ def attribute_value(attributes: Mapping[str, str | None], name: str) -> str:
 
 
 def collapse(nodes: str) -> str:
-    r"""Return the text of text nodes that NUL separates, put together by the rule at the top of this module.
+    r"""Return the text of NUL-separated text nodes, joined by the rule of this module's docstring.
 
     >>> collapse(" a  b\0c\0 \n\0d\0 ")
     'a b c\nd\n'
@@ -98,7 +98,7 @@ def collapse(nodes: str) -> str:
         raw = b"\0".join(node.decode().strip(_TRIMMED_CHARS).encode() or b" " for node in raw.split(b"\0"))
         spaced = raw.translate(_TO_SPACES)
     texts = [*map(bytes.strip, spaced.split(b"\0"))]
-    # one look at them all: splitting each into words would cost ten times as much, looking into each twice
+    # one search over all texts: to split every text costs ten times as much
     if _TWO_SPACES.search(b"\0".join(texts)):
         texts = [b" ".join(text.split()) if b"  " in text else text for text in texts]
     if b"" not in texts:
@@ -119,12 +119,12 @@ def collapse(nodes: str) -> str:
 
 
 def node_text(node: LexborNode) -> str:
-    """Return the text below a node; scripts and styles must have been cut out."""
+    """Return the text below a node; scripts and styles must be removed before."""
     return collapse(node.text(separator="\0"))
 
 
 def anchor_text(node: LexborNode) -> str:
-    """Return the text below a link or title, trimmed. Most are one plain text node, which is answered at once."""
+    """Return the trimmed text below a link or title; has a fast path for one plain text node."""
     text: str = node.text(separator="\0")
     if text.isascii() and text.isprintable() and "  " not in text:  # no control character, so no separator either
         return text.strip(" ")
@@ -132,13 +132,13 @@ def anchor_text(node: LexborNode) -> str:
 
 
 def remove_scripts(tree: LexborHTMLParser) -> None:
-    """Take scripts and styles out of the tree, so that its text is what a reader sees."""
+    """Remove scripts and styles from the tree, so that its text is the visible text."""
     tree.strip_tags(["script", "style"])
 
 
 def find_title(tree: LexborHTMLParser) -> str:
-    """Return the text of the first title, "" without one; that of a drawing or formula is none."""
-    for part in (tree.head, tree.root):  # looking through the head is a sixth of looking through a page
+    """Return the text of the first title, "" when there is none; titles in SVG and MathML are ignored."""
+    for part in (tree.head, tree.root):  # a search of the head takes a sixth of the time of the whole page
         for node in () if part is None else part.css("title"):
             if not is_in_svg_or_math(node):
                 return anchor_text(node)
@@ -146,7 +146,7 @@ def find_title(tree: LexborHTMLParser) -> str:
 
 
 def is_in_svg_or_math(node: LexborNode) -> bool:
-    """Tell whether an element belongs to a drawing (SVG) or formula, not to the HTML around or within it."""
+    """Return whether an element belongs to SVG or MathML, not to the HTML around it or within it."""
     parent = node.parent
     while parent is not None and parent.tag not in _HTML_INTEGRATION_POINTS:
         if parent.tag in ("svg", "math"):

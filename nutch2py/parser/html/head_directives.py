@@ -14,28 +14,32 @@ from nutch2py.url.url_parts import resolve_url
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# the shared declarative refresh steps of the HTML standard; -1 is Nutch's
+# the shared declarative refresh steps of the HTML standard; -1 as in Nutch
 _REFRESH_CONTENT = re.compile(
     r"[\t\n\f\r ]*+(-?[0-9]*+)(?:(?<=[0-9])|(?=\.))[0-9.]*+(?:$|(?=[;,\t\n\f\r ]))[\t\n\f\r ]*+[;,]?[\t\n\f\r ]*+"
     r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:\"([^\"]*+)|'([^']*+)|(.*+))",
     re.IGNORECASE | re.DOTALL,
 )
-_VALUED_DIRECTIVE = re.compile(
-    r"\bmax-[a-z-]{1,40}+[\t\n\f\r ]{0,9}:[\t\n\f\r ]{0,9}[^\t\n\f\r ,;]*+"
-)  # max-image-preview:none
+# e.g. max-image-preview:none
+_VALUED_DIRECTIVE = re.compile(r"\bmax-[a-z-]{1,40}+[\t\n\f\r ]{0,9}:[\t\n\f\r ]{0,9}[^\t\n\f\r ,;]*+")
 _DIRECTIVE_SEPARATOR = re.compile(r"[^a-z-]+")
-_MAX_SECONDS_DIGITS = 9  # of seconds: more are no time that anybody waits
+_MAX_SECONDS_DIGITS = 9  # a longer delay has no effect in practice
 
 
 def read_meta_tags(
     elements: Iterable[LexborNode], url: str, encoding: str = "utf-8", agent_names: Collection[str] = ()
 ) -> HTMLMetaTags:
-    """Return the directives of a page fetched from ``url``. ``elements``: the ``meta`` and ``base`` of its head.
+    """Return the directives of a page fetched from ``url``.
 
-    Only the head counts: what users write into a body (comments, posts) must not steer the crawler. But a base counts
-    wherever it is, since it tells where the links of readers lead. A base or refresh in a ``noscript`` is for readers
-    whose scripts do not run; a refresh is resolved against a base before it, its query in the page's ``encoding``.
-    ``agent_names``: names of this crawler, in lower case, whose directives count like those of ``robots``.
+    Only the head is read: text that users write into a body (comments, posts) must not control the crawler. A base
+    counts anywhere, since browsers resolve links against it. A base or refresh in a ``noscript`` is ignored: it is for
+    browsers without scripts. A refresh is resolved against a preceding base, its query in the page's ``encoding``.
+
+    Args:
+        elements: The ``meta`` and ``base`` elements of :func:`nutch2py.parser.html.dom.head_elements`.
+        url: URL of the page.
+        encoding: Encoding of the page.
+        agent_names: Names of this crawler, in lower case, whose directives count like those of ``robots``.
     """
     tags = HTMLMetaTags()
     elements = [*elements]
@@ -70,7 +74,7 @@ def read_meta_tags(
 
 
 def find_document_base(elements: Iterable[LexborNode], url: str) -> str:
-    """Return what a page's links are resolved against: its first ``base href``, itself resolved, else its own URL."""
+    """Return the base URL of a page's links: its first ``base href``, resolved, else its own URL."""
     outside: set[int] = set()
     for node in elements:
         href = node.attributes.get("href") if node.tag == "base" else None
@@ -81,9 +85,9 @@ def find_document_base(elements: Iterable[LexborNode], url: str) -> str:
 
 
 def find_canonical_link(tree: LexborHTMLParser, elements: Iterable[LexborNode], url: str) -> str | None:
-    """Return the absolute URL of the first ``link rel=canonical`` that is one, without its fragment; None without.
+    """Return the absolute URL of the first valid ``link rel=canonical`` without its fragment, or None.
 
-    Only the head counts, as RFC 6596 and search engines have it. ``elements``: those of :func:`find_document_base`.
+    Only the head counts (RFC 6596). ``elements``: those of :func:`find_document_base`.
     """
     for node in () if tree.head is None else tree.head.css("link[rel][href]"):
         attributes = node.attributes
@@ -102,7 +106,7 @@ def _apply_robots(tags: HTMLMetaTags, directives: str) -> None:
 
 
 def _in_noscript(node: LexborNode, outside: set[int]) -> bool:
-    """Tell whether a noscript is around a node. ``outside``: nodes that are known to be in none, looked at once."""
+    """Return whether a node is inside a noscript. ``outside``: cache of nodes known to be outside of any."""
     parent = node.parent
     while parent is not None and parent.mem_id not in outside:
         if parent.tag == "noscript":
@@ -113,7 +117,7 @@ def _in_noscript(node: LexborNode, outside: set[int]) -> bool:
 
 
 def _apply_refresh(tags: HTMLMetaTags, content: str, url: str, base: str, encoding: str) -> None:
-    """Read ``seconds; url=target``. Without a target that is a URL the page refreshes itself."""
+    """Read ``seconds; url=target``. Without a valid target the page refreshes itself."""
     found = _REFRESH_CONTENT.match(content)
     if found is None or len(found[1]) > _MAX_SECONDS_DIGITS:
         return

@@ -1,14 +1,13 @@
-"""Limits that keep the tree of a page small and quickly built, and what is left of a page that meets one.
+"""Limits that keep the tree of a page small and quick to build.
 
-A tree builder that follows the HTML standard has three costs that are no multiple of the page's size: an attribute is
-compared with all others of its element; a formatting element that is left open (``b``, ``font`` …) is copied into every
-paragraph that follows; and many tags look through all open elements. No page that was written to be read comes near the
-limits. One that does loses markup, never a link or a word: attributes beyond the limit, formatting elements, or every
-tag that carries neither text nor a link.
+A tree builder that follows the HTML standard has three costs that grow faster than the page: it compares an attribute
+with all others of its element, copies each open formatting element (``b``, ``font`` …) into every following paragraph,
+and searches all open elements for many tags. Pages written for readers do not come near the limits. A page that exceeds
+one loses markup, never a link or a word: attributes beyond the limit, formatting elements, or every tag that carries
+neither text nor a link.
 
-The scans are linear. Those for attributes and formatting look at every ``<`` and a letter, whether a comment, a script
-or a value holds it or not, so that no page can hide what the tree builder would see; how that of nesting sees to it is
-told in :mod:`nutch2py.parser.html.nesting_depth`.
+The scans are linear. Those for attributes and formatting also match in comments, scripts and values, so that no page
+can hide markup from them. :mod:`nutch2py.parser.html.nesting_depth` describes the scan for depth.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from nutch2py.parser.html.nesting_depth import measure_nesting_depth
 from nutch2py.parser.html.tag_patterns import ATTRIBUTE_PATTERN, HTML_SPACE
 
 ATTRIBUTE_LIMIT, FORMATTING_LIMIT, DEPTH_LIMIT = "attributes", "formatting", "depth"
-_SHORT_PAGE_CHARS = 16384  # characters; a shorter page has no room for so many attributes that they are slow
+_SHORT_PAGE_CHARS = 16384  # a shorter page cannot have enough attributes to be slow
 _MANY_TAGS = 10_000
-# a name that holds "<" and a letter ends where the one that begins there ends: the last of them is looked at
+# a name that contains "<" and a letter ends where the next such name ends: only the last one needs a match
 _TAG_START = rf"<[a-zA-Z][^{HTML_SPACE}/><]*+(?:<(?![a-zA-Z])[^{HTML_SPACE}/><]*+)*+(?!<)"
 _START_TAG = re.compile(rf"<([a-zA-Z][^{HTML_SPACE}/>]*+)((?:{ATTRIBUTE_PATTERN})*+)[{HTML_SPACE}/]*+>?+")
 _ATTRIBUTE_PARTS = re.compile(
@@ -36,24 +35,24 @@ _ATTRIBUTES = re.compile(rf"(?:{ATTRIBUTE_PATTERN})*+")
 _VALID_NAME = re.compile(r"[a-zA-Z][\w:.-]{0,99}")
 _NOT_MARKUP = re.compile(r"<!--.*?(?:-->|\Z)|<(script|style)\b.*?(?:</\1[^>]*>?|\Z)", re.DOTALL | re.IGNORECASE)
 
-_FORMATTING_NAMES = "b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"  # an open "a" is ended by the next
-_NOAHS_ARK_LIMIT = 3  # formatting elements that the standard keeps of those that are alike
+_FORMATTING_NAMES = "b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u"  # an open "a" is closed by the next
+_NOAHS_ARK_LIMIT = 3  # number of equal formatting elements that the standard keeps open
 _PLAIN_FORMATTING_TAG = re.compile(rf"<({_FORMATTING_NAMES})>", re.IGNORECASE)
 _FORMATTING_TAG = re.compile(rf"</?(?:{_FORMATTING_NAMES})(?=[{HTML_SPACE}/>])", re.IGNORECASE)
 _FORMATTING_TAG_WITH_ATTRIBUTES = re.compile(rf"<(?:{_FORMATTING_NAMES})(?=[{HTML_SPACE}/])", re.IGNORECASE)
-# bounded, so that overlapping ones cost no more than their number
+# bounded, so that overlapping matches cost no more than their number
 _BOUNDED_TAG_REST = (
     rf"(?:[{HTML_SPACE}/]{{1,9}}+[^{HTML_SPACE}/>=\"']{{1,50}}+"
     rf"(?:=(?:\"[^\"]{{0,200}}+\"|'[^']{{0,200}}+'|[^{HTML_SPACE}>\"'/]{{1,200}}+))?+){{0,9}}+[{HTML_SPACE}/]{{0,9}}+>"
 )
 _COMPLETE_FORMATTING_TAG = re.compile(rf"<({_FORMATTING_NAMES})(?=[{HTML_SPACE}/]){_BOUNDED_TAG_REST}", re.IGNORECASE)
-# text, and what neither holds raw text nor closes or hides a formatting element, up to the end tag
+# text and tags that neither contain raw text nor close or hide a formatting element, up to the end tag
 _UP_TO_END_TAG = re.compile(
     rf"(?:[^<]{{1,500}}+|</?(?:a|span|br|img|wbr)(?=[{HTML_SPACE}/>]){_BOUNDED_TAG_REST}){{0,20}}+</({_FORMATTING_NAMES})>",
     re.IGNORECASE,
 )
 
-# what carries text, a link or a directive, or holds text that is not markup; every other tag only separates text
+# all tags but those that carry text, a link or a directive, or contain text that is not markup
 _STRUCTURAL_TAG = re.compile(
     r"</?(?!/?(?:html|head|body|title|meta|base|script|style|a|area|link|img|i?frame|frameset|form|textarea|noframes|"
     r"noembed|xmp|template)[\s/>])[a-zA-Z][^\s/>]*",
@@ -62,10 +61,12 @@ _STRUCTURAL_TAG = re.compile(
 
 
 class HtmlLimits(NamedTuple):
-    """How much of what is slow a page may have.
+    """Limits of a page's slow constructs.
 
-    ``attributes`` of one element; ``copies`` of open formatting elements that the standard may ask for: the number of
-    those that may be open, multiplied by the number of tags; ``depth`` of elements in each other.
+    Attributes:
+        attributes: Attributes of one element.
+        copies: Bound on copies of open formatting elements: number of elements that may be open times number of tags.
+        depth: Nesting depth of elements.
     """
 
     attributes: int = 500
@@ -74,13 +75,13 @@ class HtmlLimits(NamedTuple):
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Self:
-        """Read ``parser.html.max.*``; a limit that is not positive is none."""
+        """Read ``parser.html.max.*``; a value that is not positive disables a limit."""
         names = ("attributes", "copies", "depth")
         return cls(*(conf.get_int(f"parser.html.max.{name}", cls._field_defaults[name]) for name in names))
 
     def apply(self, html: str) -> tuple[str, tuple[str, ...]]:
-        """Return the page as it is to be parsed, and which limits it met; almost every page comes back as it is."""
-        if "\0" in html:  # never text; the tree builder drops it, too
+        """Return the page to parse and the limits that it exceeds; almost every page is returned unchanged."""
+        if "\0" in html:  # never text; the tree builder drops it as well
             html = html.replace("\0", "")
         met = []
         if self.attributes > 0 and len(html) > _SHORT_PAGE_CHARS and has_many_attributes(html, self.attributes):
@@ -97,7 +98,7 @@ class HtmlLimits(NamedTuple):
 
 
 def has_many_attributes(html: str, limit: int) -> bool:
-    """Tell whether an element may have more than ``limit`` attributes; those of html and body add up over the page."""
+    """Return whether an element may have more than ``limit`` attributes; those of html and body add up."""
     if _attribute_count_pattern(limit).search(html):
         return True
     total = 0
@@ -120,7 +121,7 @@ def _attribute_count_pattern(most: int) -> re.Pattern[str]:
 
 
 def _trim_attributes(html: str, most: int) -> str:
-    """Write every start tag anew, with its first attributes in quotes that nothing can break out of."""
+    """Rewrite every start tag with its first attributes in safely quoted form."""
     roots = 0
 
     def rewritten(tag: re.Match[str]) -> str:
@@ -147,10 +148,10 @@ def _trim_attributes(html: str, most: int) -> str:
 
 
 def estimate_formatting_copies(html: str) -> int:
-    """Return a bound on how many copies of formatting elements the tree of ``html`` has.
+    """Return an upper bound on the copies of formatting elements in the tree of ``html``.
 
-    Between two tags the standard may open again each formatting element that is left open. One counts as closed only
-    when its end tag follows so closely that nothing between can take the end tag's meaning away.
+    Between two tags the standard may reopen each open formatting element. An element counts as closed only when its end
+    tag follows so closely that nothing between them can change the end tag's meaning.
     """
     alike = Counter(name.lower() for name in _PLAIN_FORMATTING_TAG.findall(html))
     others = 0

@@ -1,4 +1,4 @@
-"""The parser of HTML pages (plugin parse-html)."""
+"""The parser of HTML pages (plug-in parse-html)."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from nutch2py.records.webpage import MetadataKey, ParseStatusCode, WebPage
 from nutch2py.url.url_parts import parse_url
 
 CANONICAL_KEY = "canonical"
-"""Metadata entry that holds the URL under which a page wants to be known."""
+"""Metadata entry: the canonical URL that a page declares."""
 HTML_LIMITS_KEY = "parser.html.limit"
-"""Metadata entry that names the limits a page met (:mod:`nutch2py.parser.html.html_limits`)."""
+"""Metadata entry: names of the limits that a page exceeds (:mod:`nutch2py.parser.html.html_limits`)."""
 CANONICAL_MODES = ("metadata", "redirect", "none")
-_PERMANENT_REDIRECT_SECONDS = "5"  # seconds: a redirect that takes this long counts as permanent
+_PERMANENT_REDIRECT_SECONDS = "5"  # seconds: a redirect with this delay counts as permanent
 
 
 class HtmlParser(Parser):
-    """Takes title, text, outlinks and directives from HTML.
+    """Extracts title, text, outlinks and directives from HTML.
 
-    A robots directive noindex leaves title and text empty, nofollow leaves out the links; a meta refresh gives the
-    status SUCCESS/REDIRECT with the target and the seconds as arguments. The header X-Robots-Tag counts like the meta
-    element. ``parser.html.canonical``: keep the canonical link as metadata, or take it for a redirect.
+    The robots directive noindex leaves title and text empty; nofollow drops the links. A meta refresh gives the status
+    SUCCESS/REDIRECT with target and seconds as arguments. The header X-Robots-Tag counts like the meta element.
+    ``parser.html.canonical``: store the canonical link as metadata, or treat it as a redirect.
     """
 
     java_class = "org.apache.nutch.parse.html.HtmlParser"
@@ -73,7 +73,7 @@ class HtmlParser(Parser):
         }  # fmt: skip
 
     def parse(self, url: str, page: WebPage) -> Parse:
-        """Parse ``page.content``; sets the charset, and ``caching.forbidden`` where asked for, in ``page.metadata``."""
+        """Parse ``page.content``; sets the charset and, on noarchive, ``caching.forbidden`` in ``page.metadata``."""
         base = page.base_url or url
         try:
             parse_url(base)
@@ -125,11 +125,11 @@ class HtmlParser(Parser):
         parse = self._parse_filters.filter(url, page, parse, HtmlDocument(tree, base, meta, html, scripts))
         if meta.no_cache:
             page.metadata[MetadataKey.CACHING_FORBIDDEN] = self._caching_policy
-        else:  # a page may change its mind; Nutch never forgets
+        else:  # the directive may be gone from a newer version of the page; Nutch never removes the entry
             page.metadata.pop(MetadataKey.CACHING_FORBIDDEN, None)
         return parse
 
 
 def failed_parse(message: str) -> Parse:
-    """Return the parse of a page that could not be parsed."""
+    """Return the result of a failed parse."""
     return Parse("", "", (), ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (message,))

@@ -1,7 +1,7 @@
-"""The main text of a page, without navigation and other boilerplate: trafilatura reads it, as text or as Markdown.
+"""The main text of a page without boilerplate, extracted by trafilatura as text or Markdown.
 
-Of the libraries that were compared on the article-extraction-benchmark it is the best (``scripts/test suites
-main-text``). It is no part of the installation: the extra ``main-text`` brings it.
+trafilatura is the best of the libraries compared on the article-extraction-benchmark (``scripts/test suites
+main-text``). It is optional: the extra ``main-text`` installs it.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.records.webpage import WebPage
 
 MAIN_TEXT_KEY = "main.text"
-"""Metadata entry that holds the main text of a page (``parser.html.main.text``)."""
+"""Metadata entry: the main text of a page (``parser.html.main.text``)."""
 MAIN_TEXT_FORMS = ("text", "markdown")
 """Values of ``parser.html.main.text.form``."""
 _MAX_TABLE_COLUMNS, _MAX_TABLE_CELLS = 2000, 500_000  # of the tables of a page
-_MAX_ELEMENTS = 30_000  # of a page; the whole text is there all the same
+_MAX_ELEMENTS = 30_000  # of a page; a larger one has its full text only
 _INLINE_TAGS = (
     *("abbr", "acronym", "b", "bdi", "bdo", "big", "cite", "data", "dfn", "em", "font", "i", "ins", "kbd", "mark", "q"),
     *("rp", "rt", "ruby", "s", "samp", "small", "span", "strong", "sub", "sup", "tt", "u", "var", "wbr"),
 )
 _MAX_INLINE_TAGS = 1000  # in one element
-_MAX_SPAN = 1000  # as the library and the HTML standard have it
+_MAX_SPAN = 1000  # the limit of trafilatura and of the HTML standard
 
 
 def main_or_full_text(page: WebPage) -> str:
-    """Return what readers came for, of a row: its main text when that was told, else its text."""
+    """Return the main text of a row, or its full text when there is no main text."""
     return page.metadata.get(MAIN_TEXT_KEY, b"").decode("utf-8", "replace") or page.text or ""
 
 
 def extract_main_text(html: str, full_length: int = 0) -> str:
-    """Return the text of what a reader came for, a paragraph a line; "" when nothing stands out.
+    """Return the main text of a page, a paragraph per line; "" when there is none.
 
-    ``full_length``: characters of the page's whole text. Where little of it is found, the page is read again with its
-    sections as paragraphs and nothing hidden: so are the articles of WeChat, which scripts show.
+    ``full_length``: characters of the page's full text. If the result is much shorter, the page is read again with its
+    sections as paragraphs and hidden parts visible. This finds e.g. the articles of WeChat, which scripts unhide.
     """
     found = _extract_plain(html)
     if len(found) * _MAX_TEXT_RATIO < full_length and (shown := _unhide(html)) != html:
@@ -58,7 +58,7 @@ def _unhide(html: str) -> str:
 
 
 def extract_markdown(html: str, url: str, full_length: int = 0) -> str:
-    """Return the same as Markdown, with headings, lists, tables, emphasis and links; ``url`` is that of the page."""
+    """Return the main text as Markdown: headings, lists, tables, emphasis, links. ``url``: URL of the page."""
     found = _convert_to_markdown(html, url)
     if len(found) * _MAX_TEXT_RATIO < full_length and (shown := _unhide(html)) != html:
         return max(found, _convert_to_markdown(shown, url), key=len)
@@ -71,20 +71,20 @@ def _convert_to_markdown(html: str, url: str) -> str:
 
     try:
         tree = document_fromstring(html.encode("utf-8", "replace"), parser=HTMLParser(encoding="utf-8"))
-    except ParserError:  # there is nothing in it
+    except ParserError:  # an empty document
         return ""
-    tree.make_links_absolute(url, handle_failures="ignore")  # the library takes relative ones for those of the host
+    tree.make_links_absolute(url, handle_failures="ignore")  # trafilatura resolves relative links against the host only
     options = {"output_format": "markdown", "include_formatting": True, "include_links": True}
     return _extract_bounded(tree, **options)
 
 
 def _extract_bounded(tree: Any, **options: Any) -> str:
-    """Return what the library reads, in a time that grows with the page; nothing when it has too many elements.
+    """Run trafilatura in time linear in the page's size; return "" for a page of too many elements.
 
-    The library takes the square of the words that stand in marks of their own in one element (lxml's ``strip_tags``
-    copies what is joined), and some more of the elements of one kind.
+    trafilatura takes quadratic time for inline elements of one parent (lxml's ``strip_tags`` copies the joined text),
+    and more for elements of one kind.
     """
-    if tree is None:  # there is nothing in it
+    if tree is None:  # an empty document
         return ""
     elements = Counter(element.getparent() for element in tree.iter(*_INLINE_TAGS))
     for parent in [parent for parent, marks in elements.items() if marks > _MAX_INLINE_TAGS]:
@@ -96,7 +96,7 @@ def _extract_bounded(tree: Any, **options: Any) -> str:
 
 
 def _flatten_inline_tags(parent: Any) -> None:
-    """Make the text of marks the text of the element that they are in."""
+    """Move the text of inline children into their parent."""
     before, texts = None, [parent.text or ""]
     for child in [*parent, None]:
         if child is not None and child.tag in _INLINE_TAGS and not len(child):
@@ -112,10 +112,10 @@ def _flatten_inline_tags(parent: Any) -> None:
 
 
 def _flatten_wide_tables(tree: Any) -> None:
-    """Make cells paragraphs where the library would fill rows up too far.
+    """Turn cells into paragraphs in tables that trafilatura would pad too much.
 
-    It makes all rows of a table equally wide, and a cell for each place of a span; for a row it takes the square of its
-    cells.
+    It pads all rows of a table to equal width, adds a cell for each position of a span, and takes quadratic time per
+    row.
     """
     rows = width = widest = spanned = 0
     for element in tree.iter("tr", "td", "th"):
@@ -139,7 +139,7 @@ def _parse_span(written: str | None) -> int:
 
 
 def require_trafilatura(property_name: str) -> None:
-    """Raise a ConfigurationError that says what to install when the library is not there."""
+    """Raise a ConfigurationError with installation instructions when trafilatura is not installed."""
     try:
         _load_extractor()
     except ImportError as error:
@@ -148,10 +148,10 @@ def require_trafilatura(property_name: str) -> None:
         ) from None
 
 
-_MAX_TEXT_RATIO = 10  # of this many characters of the whole text one
+_MAX_TEXT_RATIO = 10  # full text of this many characters per character of main text triggers the second try
 _SECTION_TAG = re.compile(r"<(/?)section(?=[\s>])", re.IGNORECASE)
 _HIDDEN_STYLE = re.compile(r"visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
-# fast: the one algorithm, without the two others that it can be compared with; it is as good, and a third cheaper
+# fast: skips the fallback algorithms; as accurate here, and a third cheaper
 _TRAFILATURA_OPTIONS: dict[str, Any] = {
     "fast": True,
     "include_comments": False,
@@ -164,5 +164,5 @@ _TRAFILATURA_OPTIONS: dict[str, Any] = {
 def _load_extractor() -> Callable[..., str | None]:
     from trafilatura import extract
 
-    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it warns of every page without text
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it logs a warning for every page without text
     return extract

@@ -1,9 +1,9 @@
-"""How deep the elements of a page are left open, told from its tags alone, without building the tree.
+"""Measure how deep the elements of a page nest, from its tags alone, without building the tree.
 
-Nothing of a page may hide depth, so whatever is in doubt counts as open: an end tag closes an element only where the
-tree builder of the HTML standard surely closes it too. Comments, values of attributes and raw text (scripts, titles …)
-are passed over as its tokenizer does. Where only the tree tells whether a text is raw (in SVG, MathML, a select or a
-page of frames), and the text holds markup, the page counts as deep.
+A page must not be able to hide depth, so doubtful elements count as open: an end tag closes an element only where the
+HTML standard's tree builder certainly closes it. Comments, attribute values and raw text (scripts, titles …) are
+skipped as by its tokenizer. Where only the tree shows whether text is raw (in SVG, MathML, select or frameset) and the
+text contains markup, the page counts as too deep.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TEXT_ONLY_ELEMENT = re.compile(
 _COMMENT_END = re.compile(r"--!?>")
 _RAW_TEXT = frozenset({"script", "style", "title", "textarea", "xmp", "iframe", "noembed", "noframes"})
 _RAW_TEXT_END = {name: re.compile(rf"</{name}(?=[{HTML_SPACE}/>])", re.IGNORECASE) for name in _RAW_TEXT}
-# elements that do not nest however many of them are left open: void, or closed by what follows them
+# elements that never nest: void, or closed by the next one
 _NON_NESTING = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
      "html", "head", "body", "image", "keygen", "frame", "bgsound", "basefont"}
@@ -43,11 +43,9 @@ _TABLE_SCOPE_BOUNDARY = frozenset({"table", "template", "select"})
 _FORMATTING = frozenset(
     {"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"}
 )
-_UNRELIABLE_END_TAGS = frozenset(
-    {"form", "html", "body", "head", "frameset", "noscript"}
-)  # whose end tags do not surely close
+_UNRELIABLE_END_TAGS = frozenset({"form", "html", "body", "head", "frameset", "noscript"})  # may not close the element
 _FOREIGN = frozenset({"svg", "math"})
-# what ends a drawing or formula when it begins in one
+# start tags that end SVG or MathML content
 _BREAKOUT = frozenset(
     {"b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1", "h2", "h3",
      "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol", "p", "pre", "ruby", "s",
@@ -56,13 +54,13 @@ _BREAKOUT = frozenset(
 
 
 class _OpenElements:
-    """The elements that may be open, and where in their order those are that end tags do not reach beyond."""
+    """Stack of elements that may be open, with the positions of the scope boundaries that end tags do not cross."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.positions: dict[str, list[int]] = defaultdict(list)
         self.special, self.scope, self.table = [-1], [-1], [-1]
-        self.blocks: list[int] = []  # how many elements were open when a paragraph, item or cell began
+        self.blocks: list[int] = []  # number of open elements at the start of each paragraph, item or cell
 
     def push(self, name: str) -> None:
         place = len(self.names)
@@ -89,7 +87,7 @@ class _OpenElements:
             self.blocks.pop()
 
     def close(self, name: str) -> None:
-        """Close what an end tag surely closes."""
+        """Close the elements that an end tag certainly closes."""
         if name in _IMPLIED_END:
             if self.blocks and self.blocks[-1] > self.special[-1]:
                 self.blocks.pop()
@@ -106,19 +104,19 @@ class _OpenElements:
         if sure:
             left_open = [each for each in self.names[place + 1 :] if each in _FORMATTING]
             self.truncate(place)
-            for each in left_open:  # which the tree builder opens again
+            for each in left_open:  # the tree builder reopens them
                 self.push(each)
 
 
 def measure_nesting_depth(html: str, limit: int) -> int:
-    """Return a bound on how deep elements are in each other; at ``limit`` + 1 nothing more is read.
+    """Return an upper bound on the nesting depth; stops at ``limit`` + 1.
 
-    Paragraphs, items, cells and the like are left out: the tree may have eight levels for one that is counted.
+    Paragraphs, items, cells and the like are not counted: the tree may have eight levels per counted level.
     """
     opened = _OpenElements()
     position, deepest = 0, 0
     in_foreign = in_select = doubt = False
-    below = 0  # elements that are open below the drawing
+    below = 0  # number of elements open below the SVG or MathML element
     while (token := _TOKEN.search(html, position)) is not None:
         position = token.end()
         comment, bogus, slash, name, closing = token.groups()
@@ -172,7 +170,7 @@ def measure_nesting_depth(html: str, limit: int) -> int:
 
 
 def _is_double_escaped(name: str, text: str) -> bool:
-    """Tell whether a script may go on behind the first of its end tags (13.2.5.21, double escaped)."""
+    """Return whether a script may continue after its first end tag (13.2.5.21, double escaped)."""
     return name == "script" and "<!--" in text and "<script" in text.lower()
 
 

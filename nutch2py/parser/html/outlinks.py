@@ -1,4 +1,4 @@
-"""The links of an HTML page, in document order (Nutch's DOMContentUtils.getOutlinks)."""
+"""Extracts the links of an HTML page in document order (Nutch's DOMContentUtils.getOutlinks)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _LINK_ATTRIBUTES = {
     "link": "href",
     "img": "src",
 }
-# an element of these without content is an artefact, not a link that anyone could follow
+# without content these elements are artefacts that no reader can follow
 _NEEDS_CONTENT = frozenset({"a", "form"})
-# characters: an <object> lets links lie in each other, and the text of the innermost is in the anchor of each
+# <object> allows nested links, and the anchor of each includes the text of the inner ones
 _MAX_ANCHOR_CHARS = 2_000_000
 _TAGS_WITHOUT_ANCHOR = frozenset({"area", "frame", "script", "link", "img"})
 _EXTRA_LINK = re.compile(r"\A([a-z][a-z0-9-]*+)/([a-z][a-z0-9-]*+)\Z")
@@ -35,7 +35,7 @@ _SRCSET_CANDIDATE = re.compile(r"([^\s,]\S*+)[^,]*+")  # HTML standard, section 
 
 
 class OutlinkCollector:
-    """Finds the elements that ``parser.html.outlinks.ignore_tags`` and ``parser.html.form.use_action`` leave."""
+    """Collects links by ``parser.html.outlinks.ignore_tags``, ``….more`` and ``parser.html.form.use_action``."""
 
     def __init__(self, conf: Configuration) -> None:
         ignored = {tag.lower() for tag in conf.get_strings("parser.html.outlinks.ignore_tags")}
@@ -47,20 +47,18 @@ class OutlinkCollector:
         self._extra_links = [_EXTRA_LINK.fullmatch(named) for named in conf.get_strings("parser.html.outlinks.more")]
         if None in self._extra_links:
             raise ConfigurationError(
-                "parser.html.outlinks.more: write element and attribute as img/srcset, in lower case, commas between"
+                "parser.html.outlinks.more: write element/attribute in lower case, such as img/srcset, "
+                "separated by commas"
             )
-        # compiled once: only the elements that have the attribute are looked at
+        # compiled once: matches only elements that have the attribute
         self._selector = ",".join(f"{tag}[{name}]" for tag, name in self.link_attributes.items())
 
     def collect(self, tree: LexborHTMLParser, base: str, encoding: str = "utf-8") -> tuple[list[Outlink], int]:
-        """Return the links with their anchors, and how many are nofollow and left out.
+        """Return the links with their anchors, and the number of skipped nofollow links.
 
-        Scripts and styles are cut out of the tree on the way.
-
-        ``encoding``: of the page, by its stored name; what queries hold beyond ASCII is meant in it.
-
-        Left out are also forms that post, and targets that cannot be resolved against ``base``.
-        ``rel`` is a list of words, as in Nutch 1; Nutch 2 knew nofollow only when it stood alone.
+        Removes scripts and styles from the tree. Also skips forms that post, and targets that cannot be resolved
+        against ``base``. ``rel`` is a list of words, as in Nutch 1; Nutch 2 recognizes nofollow only as the whole
+        value. ``encoding``: the page's encoding by its stored name, in which non-ASCII queries are escaped.
         """
         found, nofollow = [], 0
         last_anchor = ""
@@ -76,7 +74,7 @@ class OutlinkCollector:
                 target = attribute_value(attributes, name)
             if tag == "a":
                 if target == last_anchor and first is not None and first.is_empty_text_node and first.next is None:
-                    continue  # an anchor left open is opened again in each block that follows: not a link of the page
+                    continue  # the parser reopens an unclosed anchor in each following block: not a separate link
                 last_anchor = target
             rel = attributes.get("rel")
             if rel and "nofollow" in rel.lower().split():
@@ -98,7 +96,7 @@ class OutlinkCollector:
         room = _MAX_ANCHOR_CHARS
         for element, target in found:
             try:
-                if not (target.isascii() and target.isprintable() and "\\" not in target):  # else it stays as it is
+                if not (target.isascii() and target.isprintable() and "\\" not in target):  # plain references are clean
                     target = clean_reference(target, encoding)
                 url = resolve(target)
             except ValueError:
@@ -112,7 +110,7 @@ class OutlinkCollector:
 def _srcset_urls(value: str) -> list[str]:
     """Return the URLs of a ``srcset``.
 
-    >>> _candidates("a.png 1x, b,c.png 2x,d.png")
+    >>> _srcset_urls("a.png 1x, b,c.png 2x,d.png")
     ['a.png', 'b,c.png', 'd.png']
     """
     return [found[1].rstrip(",") for found in _SRCSET_CANDIDATE.finditer(value)]

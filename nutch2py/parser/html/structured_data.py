@@ -1,8 +1,8 @@
-"""What a page says of itself for machines: Open Graph, Twitter cards, JSON-LD, microdata, RDFa Lite, related pages.
+"""Extract structured data: Open Graph, Twitter cards, JSON-LD, microdata, RDFa Lite, related pages.
 
-Each is read within :data:`STRUCTURED_DATA_LIMITS`: what a page has beyond them is left out. Items of microdata and RDFa have the form
-of the HTML standard's JSON (section 5.4): ``{"type": […], "id": …, "properties": {name: [value or item, …]}}``,
-and ``value``, its text, when it has no properties.
+:data:`STRUCTURED_DATA_LIMITS` bounds each kind; data beyond a limit is dropped. Items of microdata and RDFa have the
+form of the HTML standard's JSON (section 5.4): ``{"type": […], "id": …, "properties": {name: [value or item, …]}}``,
+and ``value``, the text, when an item has no properties.
 """
 
 from __future__ import annotations
@@ -25,11 +25,17 @@ StructuredItem = dict[str, Any]
 
 
 class StructuredDataLimits(NamedTuple):
-    """How much of each is read.
+    """Limits of each kind of structured data.
 
-    ``elements`` that are looked at, ``items`` in all, ``values`` of a property, ``value_chars`` of a value, those of a
-    JSON-LD ``script_chars``, ``depth`` of items in each other. ``kept_chars``: characters of all names and values of a kind;
-    ``read_chars``: those of the elements that have them, of which one may lie in thousands of others.
+    Attributes:
+        elements: Elements visited.
+        items: Items in all.
+        values: Values of a property.
+        value_chars: Characters of a value.
+        script_chars: Characters of a JSON-LD script.
+        depth: Nesting depth of items.
+        kept_chars: Characters of all names and values of a kind.
+        read_chars: Characters of elements read for values; elements may nest, so one text may count thousands of times.
     """
 
     elements: int = 20_000
@@ -43,8 +49,8 @@ class StructuredDataLimits(NamedTuple):
 
 
 STRUCTURED_DATA_LIMITS = StructuredDataLimits()
-_VALUE_COST = 4  # characters around a value
-_ELEMENT_COST = 100  # characters that an element counts for that is read, with those in it
+_VALUE_COST = 4  # characters of JSON syntax per value
+_ELEMENT_COST = 100  # characters that each read element counts for besides its text
 _JSON_LD_SCRIPT = re.compile(
     r"<script(?=[\s/])[^>]{0,200}?application/ld\+json[^>]{0,200}>([^<]*+(?:<(?!/script)[^<]*+)*+)", re.IGNORECASE
 )
@@ -59,7 +65,7 @@ _URL_ATTRIBUTES = {
     "a": "href", "area": "href", "link": "href", "audio": "src", "embed": "src", "iframe": "src", "img": "src",
     "source": "src", "track": "src", "video": "src", "object": "data",
 }  # fmt: skip
-# what an input asks for, as schema.org names it for actions (PropertyValueSpecification)
+# schema.org's names of an input's constraints (PropertyValueSpecification)
 _INPUT_PROPERTIES = {
     "max": "maxValue", "min": "minValue", "step": "stepValue", "maxlength": "valueMaxLength",
     "minlength": "valueMinLength", "multiple": "multipleValues", "name": "valueName", "pattern": "valuePattern",
@@ -69,10 +75,9 @@ _PROPERTY_NAME = re.compile(r"[a-z]{1,20}:[\w:.-]{1,100}", re.IGNORECASE)
 
 
 def extract_structured_data(tree: LexborHTMLParser, html: str, base: str) -> dict[str, Any]:
-    """Return what is there, by kind: ``meta`` (name to values), ``jsonld``, ``microdata``, ``rdfa``, ``links``.
+    """Return the data by kind: ``meta`` (name to values), ``jsonld``, ``microdata``, ``rdfa``, ``links``.
 
-    ``html``: the source of the tree; ``base``: what URLs are resolved against. Kinds that a page has nothing of are
-    left out.
+    ``html``: the source of the tree; ``base``: the URL to resolve against. Empty kinds are omitted.
     """
     found: dict[str, Any] = {"meta": _read_meta(tree), "links": _read_links(tree, base)}
     if "ld+json" in html:
@@ -85,7 +90,7 @@ def extract_structured_data(tree: LexborHTMLParser, html: str, base: str) -> dic
 
 
 def read_json_ld(html: str) -> Iterator[Any]:
-    """Yield the objects of JSON-LD scripts, those of an array one by one; comments and stray commas are passed over."""
+    """Yield the objects of JSON-LD scripts, array elements one by one; tolerates comments and trailing commas."""
     for script in _JSON_LD_SCRIPT.finditer(html):
         if len(script[1]) > STRUCTURED_DATA_LIMITS.script_chars:
             continue
@@ -102,14 +107,14 @@ def read_json_ld(html: str) -> Iterator[Any]:
 
 
 def _strip_json_comments(text: str) -> str:
-    """Return JSON without comments and without commas before a closing bracket; strings stay as they are."""
+    """Return JSON without comments and trailing commas; strings stay unchanged."""
     for pattern in (_JSON_COMMENT, _TRAILING_COMMA):
         text = pattern.sub(lambda found: found[0] if found[0].startswith('"') else "", text)
     return text
 
 
 def _read_meta(tree: LexborHTMLParser) -> dict[str, list[str]]:
-    """Return the properties of Open Graph and of what extends it, and those of Twitter cards, by their names."""
+    """Return the properties of Open Graph, its extensions and Twitter cards by name."""
     found: dict[str, list[str]] = {}
     room = STRUCTURED_DATA_LIMITS.kept_chars
     for node in tree.css("meta[content]")[: STRUCTURED_DATA_LIMITS.elements]:
@@ -155,9 +160,9 @@ def _resolve_href(base: str, href: str | None) -> str:
 
 
 class _ItemReader:
-    """What microdata and RDFa have in common: elements with properties, in elements that are items.
+    """Reader of items (elements with properties) shared by microdata and RDFa.
 
-    Which attributes say so is data of the class; the walk over an item is here, once.
+    Subclasses name the attributes; this class walks over an item.
     """
 
     item_attribute: ClassVar[str]
@@ -174,12 +179,12 @@ class _ItemReader:
         )
 
     def read_items(self) -> list[StructuredItem]:
-        """Return the items that are no other's property."""
+        """Return the top-level items."""
         nodes = self._tree.css(f"[{self.item_attribute}]:not([{self.property_attribute}])")
         return [self._read_item(node, 0) for node in nodes if self._items_left > 0]
 
     def _read_item(self, node: LexborNode, depth: int) -> StructuredItem:
-        """Return an item. An item within it is a property when it has the name of one, and is not looked into."""
+        """Return an item. A nested item with a property name becomes a value of this one; others are not visited."""
         self._items_left -= 1
         item: StructuredItem = {}
         attributes = node.attributes
@@ -215,11 +220,11 @@ class _ItemReader:
         return item
 
     def _resolve_types(self, node: LexborNode, names: list[str]) -> list[str]:
-        """Return the types of an item by their names in its attribute."""
+        """Return the types of an item from the words of its type attribute."""
         return names
 
     def _referenced_elements(self, node: LexborNode) -> list[LexborNode]:
-        """Return elements outside an item that belong to it, the last first."""
+        """Return elements outside an item that belong to it, in reverse order."""
         return []
 
     def _read_value(self, node: LexborNode) -> Any:
@@ -240,7 +245,7 @@ class _ItemReader:
         return self._read_text(node)
 
     def _read_text(self, node: LexborNode) -> str:
-        """Return the text of an element, "" once too much was read."""
+        """Return the text of an element, "" when the limit of read characters is used up."""
         if self._read_chars_left <= 0:
             return ""
         text = node_text(node)
@@ -248,12 +253,12 @@ class _ItemReader:
         return " ".join(text.split())[: STRUCTURED_DATA_LIMITS.value_chars]
 
     def _count_kept(self, value: Any) -> Any:
-        """Count what is kept; return it."""
+        """Subtract a value from the limit of kept characters; return it."""
         self._kept_chars_left -= _text_length(value)
         return value
 
     def _add_value(self, properties: dict[str, list[Any]], names: str, value: Any, length: int) -> None:
-        """Add a value under each of its names; what it has within it is there as often."""
+        """Add a value under each of its names; its length counts once per name."""
         for name in names.split()[: STRUCTURED_DATA_LIMITS.values]:
             values = properties.setdefault(self._count_kept(name[: STRUCTURED_DATA_LIMITS.value_chars]), [])
             if len(values) < STRUCTURED_DATA_LIMITS.values and self._kept_chars_left > length:
@@ -262,7 +267,7 @@ class _ItemReader:
 
 
 def _text_length(value: Any) -> int:
-    """Return about how many characters a value takes."""
+    """Return the approximate length of a value in characters."""
     texts = value.values() if isinstance(value, dict) else (value,)
     return _VALUE_COST + sum(len(text) for text in texts if isinstance(text, str))
 
@@ -273,7 +278,7 @@ class _MicrodataReader(_ItemReader):
 
     @cached_property
     def _elements_by_id(self) -> dict[str, LexborNode]:
-        """The first element of each id."""
+        """The first element with each id."""
         return {
             attribute_value(node.attributes, "id"): node
             for node in self._tree.css("[id]")[STRUCTURED_DATA_LIMITS.elements :: -1]

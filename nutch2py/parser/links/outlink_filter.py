@@ -1,7 +1,7 @@
-"""Which links of a page are kept: normalizers, filters, and the limits of ``nutch-default.xml`` (Nutch's ParseUtil).
+"""Selects the outlinks to keep: normalizers, filters and the limits of ``nutch-default.xml`` (Nutch's ParseUtil).
 
-Nutch 2 ships ``db.ignore.internal.links`` as true and reads it nowhere: obeyed, it would take every link within a site
-from those who bring their configuration along. It counts unless a folder's own ``nutch-default.xml`` says true.
+Nutch 2 ships ``db.ignore.internal.links`` as true but never reads it; to obey it would drop all internal links of
+migrated configurations. So it is obeyed unless a configuration folder's own ``nutch-default.xml`` sets it to true.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ IGNORE_EXTERNAL_LINKS, IGNORE_INTERNAL_LINKS = "db.ignore.external.links", "db.i
 _MAX_OUTLINKS = "db.max.outlinks.per.page"
 _LENGTH_LIMITS = (("parser.html.outlinks.max.target.length", 3000), ("db.max.outlink.length", 4096))
 _INTERNAL_LINKS_IGNORED = re.compile(r"<name>\s*db\.ignore\.internal\.links\s*</name>\s*<value>\s*true\s*</value>")
-# URLs, and the characters of one: pages of one site link to the same targets over and over
+# number and maximum length of cached URLs: pages of one site link to the same targets
 _CACHED_URLS, _MAX_CACHED_URL_CHARS = 16_384, 1024
 
 
 class OutlinkFilter:
-    """The rules of one configuration. Remembers what became of the last targets."""
+    """The rules of one configuration, with a cache of recent results."""
 
     def __init__(self, conf: Configuration) -> None:
         self._url_filters = URLFilters(conf)
@@ -53,7 +53,7 @@ class OutlinkFilter:
         self.rejection_reason = bounded_cache(_CACHED_URLS, _MAX_CACHED_URL_CHARS)(self._find_rejection)
 
     def accept(self, url: str) -> str | None:
-        """Return the URL normalized (scope outlink), None when it is no URL or a filter rejects it."""
+        """Return the normalized URL (scope outlink), None when it is invalid or rejected by a filter."""
         return self._accept_cache[url]
 
     def _accept(self, url: str) -> str | None:
@@ -64,7 +64,7 @@ class OutlinkFilter:
             return None
 
     def _find_rejection(self, url: str) -> str:
-        """Return what decided that :meth:`accept` gives nothing: the id of a filter, a property, or MALFORMED."""
+        """Return the reason why :meth:`accept` returns None: the id of a filter, a property, or MALFORMED."""
         try:
             target = self._outlink_normalizers.normalize(url) if self._use_normalizers else url
             return MALFORMED if target is None else self._url_filters.rejecting_filter(target)
@@ -72,7 +72,7 @@ class OutlinkFilter:
             return MALFORMED
 
     def accept_redirect(self, url: str) -> str | None:
-        """Return the target of a redirect normalized (scope fetcher), None when it is no URL or rejected."""
+        """Return the normalized target of a redirect (scope fetcher), None when it is invalid or rejected."""
         try:
             target = self._fetcher_normalizers.normalize(url)
             return None if target is None else self._url_filters.filter_link(target)
@@ -82,10 +82,10 @@ class OutlinkFilter:
     def filter_outlinks(
         self, url: str, outlinks: Sequence[Outlink], skipped: Counter[str] | None = None
     ) -> dict[str, str]:
-        """Return target -> anchor of the outlinks of page ``url`` that are kept: the first anchor of each target.
+        """Return target -> anchor of the accepted outlinks of page ``url``: the first anchor of each target.
 
-        ``db.max.outlinks.per.page`` counts the links of the page before any is left out, as in Nutch. ``skipped``
-        counts the links that are not kept, by the property, or the filter's id, that decides.
+        ``db.max.outlinks.per.page`` counts the links of the page before any filter, as in Nutch. ``skipped`` counts the
+        rejected links by the property, or by the id of the filter, that rejects them.
         """
         if skipped is None:
             skipped = Counter()
@@ -109,7 +109,7 @@ class OutlinkFilter:
         return kept
 
     def _is_followed(self, source: str, target: str) -> bool:
-        """Tell whether a link is of the kind, within a site or out of it, that is not ignored."""
+        """Return whether neither ``db.ignore.external.links`` nor ``db.ignore.internal.links`` drops a link."""
         place = self._host_or_domain(source)
         internal = place is not None and self._host_or_domain(target) == place
         if internal:
@@ -119,7 +119,7 @@ class OutlinkFilter:
         )
 
     def _host_or_domain(self, url: str) -> str | None:
-        """Return the host of a URL, or its domain, by ``db.ignore.external.links.mode``; None when it has none."""
+        """Return the host or domain of a URL by ``db.ignore.external.links.mode``; None when it has none."""
         try:
             host = host_of(url)
         except ValueError:
@@ -128,7 +128,7 @@ class OutlinkFilter:
 
 
 def _is_nutch_2_default(conf: Configuration) -> bool:
-    """Tell whether the property may come from a Nutch 2 ``nutch-default.xml``, whose value Nutch 2 never reads."""
+    """Return whether the property may come from a Nutch 2 ``nutch-default.xml``; Nutch 2 never reads it."""
     return any(_INTERNAL_LINKS_IGNORED.search(_read_text(folder / "nutch-default.xml")) for folder in conf.conf_dirs)
 
 
@@ -137,7 +137,7 @@ def _read_text(path: Path) -> str:
 
 
 def _load_exemptions(conf: Configuration) -> RegexURLFilter | None:
-    """Return the rules of the links that ``db.ignore.external.links`` lets pass, None without the file."""
+    """Return the rules that exempt links from ``db.ignore.external.links``, None without the file."""
     name = conf.get_trimmed("db.ignore.external.exemptions.file", "db-ignore-external-exemptions.txt")
     if conf.resource_text(name) is None:
         return None

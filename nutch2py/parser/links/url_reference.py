@@ -1,4 +1,4 @@
-"""Links as they are written in a page, read as browsers read them (URL standard, section 4.4)."""
+"""Cleans link references as browsers do (URL standard, section 4.4)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _SCHEME = re.compile(r"\A[\x00-\x20]*+([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
 
 
 def clean_reference(raw: str, encoding: str = "utf-8") -> str:
-    r"""Return a reference without what browsers take away or put right before they resolve it.
+    r"""Return a reference with the corrections that browsers make before they resolve it.
 
-    Line ends and tabs within it go; of an address of the web, ``\`` is ``/`` up to the query, which is escaped in the
-    page's ``encoding``. All else stays.
+    Removes line ends and tabs. In http and https references ``\`` becomes ``/`` up to the query, which is escaped in
+    the page's ``encoding``.
 
-    >>> reference("a\\b\n c?d\\e"), reference(" http:\\\\h/"), reference("x:\\y")
+    >>> clean_reference("a\\b\n c?d\\e"), clean_reference(" http:\\\\h/"), clean_reference("x:\\y")
     ('a/b c?d\\e', ' http://h/', 'x:\\y')
     """
-    if raw.isascii() and raw.isprintable() and "\\" not in raw:  # as most are
+    if raw.isascii() and raw.isprintable() and "\\" not in raw:  # most references need no cleaning
         return raw
     if _NEEDS_CLEANING.search(raw):
         raw = raw.translate(_REMOVED_CHARS)

@@ -1,4 +1,4 @@
-"""The table of media types: names, aliases, kinship, file endings and first bytes, from a file in Tika's format."""
+"""The media type table: names, aliases, supertypes, file extensions and magic bytes, from a file in Tika's format."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ESCAPED_LETTERS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"\\": b"\\"}
 _NUMBER_TYPE = re.compile(r"(big|little)(16|32)")
 MagicMatcher = Callable[[bytes], bool]
 MagicRule = tuple[int, str, MagicMatcher]
-"""Priority, name of a type, and the test of a page's first bytes."""
+"""Priority, type name, and the test of a page's first bytes."""
 
 
 class MimeTable:
-    """What the file says; :mod:`nutch2py.parser.mime.mime_types` draws the conclusions."""
+    """Contents of the table file; :mod:`nutch2py.parser.mime.mime_types` combines them to a decision."""
 
     def __init__(self) -> None:
         self.aliases: dict[str, str] = {}
@@ -32,20 +32,20 @@ class MimeTable:
         self.extensions: dict[str, str] = {}  # ".tar.gz" -> type
         self.patterns: list[tuple[re.Pattern[str], str]] = []
         self.magic: list[MagicRule] = []  # highest priority first
-        self._possible_first_bytes: dict[
-            MagicMatcher, frozenset[int]
-        ] = {}  # what the first byte of a page must be, where it must be
+        self._possible_first_bytes: dict[MagicMatcher, frozenset[int]] = {}  # required first byte, where there is one
         self._magic_by_first_byte: dict[int, list[MagicRule]] = {}
         self.root_elements: dict[tuple[str, str], str] = {}  # (namespace, local name) of the root element -> type
         self.known_types: set[str] = set()
 
     @classmethod
     def load(cls, conf: Configuration) -> MimeTable:
-        """Read the file that ``mime.types.file`` names, the shipped one without it."""
+        """Read the file in ``mime.types.file``, by default the shipped one."""
         name = conf.get_trimmed("mime.types.file", DEFAULT_MIME_TYPES_FILE)
         root = conf.resource_xml(name)
         if root is None:
-            raise ConfigurationError(f"mime.types.file names {name}, which is in no configuration folder: correct it")
+            raise ConfigurationError(
+                f"mime.types.file names {name}, which no configuration folder contains: correct it"
+            )
         table = cls()
         for element in root.iter("mime-type"):
             table._add_mime_type(element)
@@ -78,7 +78,7 @@ class MimeTable:
             self.root_elements.setdefault((root.get("namespaceURI", ""), root.get("localName", "")), name)
 
     def magic_for_first_byte(self, first: int) -> list[MagicRule]:
-        """Return those of ``magic``, in order, that can match a page whose first byte is ``first``."""
+        """Return the rules of ``magic``, in order, that can match a page with this first byte."""
         found = self._magic_by_first_byte.get(first)
         if found is None:
             firsts = self._possible_first_bytes
@@ -87,14 +87,14 @@ class MimeTable:
         return found
 
     def canonical_name(self, name: str) -> str | None:
-        """Return the canonical name of a type (an unknown one is its own), None when it is no name of a type."""
+        """Return the canonical name of a type (an unknown one is its own), None when the name is invalid."""
         name = name.strip().lower()
         if not _TYPE_NAME.fullmatch(name):
             return None
         return self.aliases.get(name, name)
 
     def supertype(self, name: str) -> str | None:
-        """Return the more general type: as the file says, else by suffix and main type; None for the most general."""
+        """Return the supertype: from the file, else by suffix and main type; None for the most general type."""
         if name in self.supertypes:
             return self.supertypes[name]
         if name.endswith("+xml"):
@@ -108,9 +108,9 @@ class MimeTable:
         return None if name == OCTET_STREAM else OCTET_STREAM
 
     def is_instance_of(self, name: str, general: str) -> bool:
-        """Tell whether ``name`` is ``general`` or a special form of it."""
+        """Return whether ``name`` equals ``general`` or is a subtype of it."""
         current: str | None = name
-        for _ in range(16):  # a file with a circle in it must not hang the fetcher
+        for _ in range(16):  # bounded: a cyclic file must not hang the fetcher
             if current == general:
                 return True
             current = self.supertype(current) if current else None
@@ -119,7 +119,7 @@ class MimeTable:
         return False
 
     def type_by_file_name(self, name: str) -> str | None:
-        """Return the type of a file name by its longest known ending."""
+        """Return the type of a file name by its longest known extension."""
         start = name.find(".")
         while start >= 0:
             found = self.extensions.get(name[start:].lower())
@@ -141,7 +141,7 @@ def _unescape(value: str) -> bytes:
 
 
 def _first_bytes(element: ET.Element) -> frozenset[int]:
-    """Return what the first byte of a page has to be one of for a match to be there; nothing where it may be any."""
+    """Return the possible first bytes of a matching page; empty where any byte may match."""
     kind = element.get("type", "string")
     if element.get("offset", "0") not in ("0", "0:0") or kind not in ("string", "stringignorecase"):
         return frozenset()
@@ -150,10 +150,7 @@ def _first_bytes(element: ET.Element) -> frozenset[int]:
 
 
 def _build_matcher(element: ET.Element) -> MagicMatcher | None:
-    """Return a test of a page's first bytes; None for what this reader does not know.
-
-    That is masks, UTF-16 strings, and patterns that only Java has.
-    """
+    """Return a test of a page's first bytes; None for unsupported rules: masks, UTF-16 strings, Java-only patterns."""
     kind, value = element.get("type", "string"), element.get("value", "")
     first, _, last = element.get("offset", "0").partition(":")
     start, stop = int(first), int(last or first)
@@ -164,14 +161,14 @@ def _build_matcher(element: ET.Element) -> MagicMatcher | None:
     if kind == "regex":
         try:
             pattern = re.compile(value.encode("latin-1", "replace"))
-        except re.error:  # some that Tika's own table has are for Java alone
+        except re.error:  # some patterns of Tika's table are valid only in Java
             return None
         own = lambda data: any(pattern.match(data, at) for at in range(start, min(stop, len(data)) + 1))  # noqa: E731
     elif kind in ("string", "stringignorecase") or number:
         wanted = _unescape(value)
         if number:
             order = "big" if number[1] == "big" else "little"
-            octal = value.startswith("0") and value.isdigit()  # as C writes it
+            octal = value.startswith("0") and value.isdigit()  # as in C
             wanted = int(value, 8 if octal else 0).to_bytes(int(number[2]) // 8, order)  # type: ignore[arg-type]
         ignore_case = kind == "stringignorecase"
         wanted = wanted.lower() if ignore_case else wanted

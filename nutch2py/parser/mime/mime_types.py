@@ -1,4 +1,4 @@
-"""The media type of a page: from the header, the URL and the first bytes (Nutch's MimeUtil on Tika's rules)."""
+"""Detects the media type of a page by header, URL and first bytes (Nutch's MimeUtil on Tika's rules)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from nutch2py.parser.mime.mime_table import OCTET_STREAM, PLAIN_TEXT, MimeTable
 
 _MAGIC_SAMPLE_BYTES = 8192
 _TEXT_SAMPLE_BYTES = 512
-# bytes that text does not hold: control characters but white space and escape
+# bytes that text does not contain: control characters except white space and escape
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\x0b\f\r\x1b"))
 HTML_TYPE = "text/html"
-_MARKUP_TYPES = frozenset(
-    {"application/xml", HTML_TYPE, PLAIN_TEXT}
-)  # what the root element of a document may say more of
+_MARKUP_TYPES = frozenset({"application/xml", HTML_TYPE, PLAIN_TEXT})  # the root element may name a subtype
 _STARTS_WITH_TAG = re.compile(rb"(?:\xef\xbb\xbf)?\s*<")
 _STARTS_AS_HTML = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*+<(?:!--|!doctype\s++html|html|head)", re.IGNORECASE)
 _BINARY_SAMPLE_BYTES = 8
@@ -27,17 +25,17 @@ _ROOT_ELEMENT = re.compile(r"\s*<(?:([\w.-]+):)?([\w.-]+)([^>]*)")
 
 
 class MimeTypeResolver:
-    """Resolves media types by one table; ``mime.type.magic`` says whether the first bytes are looked at."""
+    """Resolves media types by one table; ``mime.type.magic`` enables the test of the first bytes."""
 
     def __init__(self, conf: Configuration) -> None:
         self.table = MimeTable.load(conf)
         self.use_magic = conf.get_bool("mime.type.magic", True)
 
     def resolve(self, declared: str | None, url: str, body: bytes) -> str:
-        """Return the media type: what the bytes say, if they say more than the header, else the header, else the URL.
+        """Return the media type: by content if that is more specific than the header, else by header, else by URL.
 
-        A declared type that is a special form of what the bytes show (JSON in plain text, a feed in XML) is believed.
-        Bytes that are plain text overrule a declared binary type, as in Nutch 1.
+        A declared subtype of the detected type (JSON in plain text, a feed in XML) is accepted. Plain text content
+        overrules a declared binary type, as in Nutch 1.
         """
         named = self.table.canonical_name((declared or "").partition(";")[0])
         kind = named if named and named != OCTET_STREAM else self.type_by_url(url)
@@ -48,20 +46,20 @@ class MimeTypeResolver:
         return kind
 
     def type_by_url(self, url: str) -> str:
-        """Return the type by the ending of the last path segment, ``application/octet-stream`` when it says nothing."""
+        """Return the type by the extension of the last path segment, else ``application/octet-stream``."""
         path = url.partition("?")[0].partition("#")[0]
         rest = path.partition("://")[2]
-        name = (rest or path).rpartition("/")[2] if "/" in (rest or path) else ""  # a host name has no ending
+        name = (rest or path).rpartition("/")[2] if "/" in (rest or path) else ""  # a host name has no extension
         return self.table.type_by_file_name(unquote(name)) or OCTET_STREAM
 
     def type_by_content(self, body: bytes, url: str, declared: str | None) -> str:
-        """Return the type that the first bytes show, made special by the URL, then by the declared type."""
+        """Return the type by the first bytes, refined by the URL, then by the declared type."""
         head = body[:_MAGIC_SAMPLE_BYTES]
         kinds = self._types_by_magic(head)
         if kinds[0] == HTML_TYPE and not _STARTS_WITH_TAG.match(head):
-            kinds.append(PLAIN_TEXT)  # prose and programs speak of HTML, too
+            kinds.append(PLAIN_TEXT)  # prose and source code mention HTML tags too
         elif kinds[0] == HTML_TYPE and not _STARTS_AS_HTML.match(head):
-            kinds.append("application/xml")  # books in XML have titles and tables, too
+            kinds.append("application/xml")  # books in XML have titles and tables too
         for hint in (self.type_by_url(url), declared):
             if hint and any(self.table.is_instance_of(hint, kind) for kind in kinds):
                 kinds = [hint]
@@ -84,7 +82,7 @@ class MimeTypeResolver:
         return [self._type_by_root_element(head) or kind if kind in _MARKUP_TYPES else kind for kind in kinds]
 
     def _type_by_root_element(self, head: bytes) -> str | None:
-        """Return the type that the root element of an XML document names."""
+        """Return the type of an XML document's root element."""
         encoding = "utf-16" if head[:2] in _UTF16_BOMS else "utf-8"
         text = head.removeprefix(codecs.BOM_UTF8).decode(encoding, "replace")
         position = 0
@@ -103,13 +101,13 @@ class MimeTypeResolver:
 
 
 def _is_binary(head: bytes) -> bool:
-    """Tell whether the very first bytes are those of no text: what then looks like text is what is packed in a file."""
+    """Return whether the first bytes are binary: text that follows is then a part of a container file."""
     start = head[:_BINARY_SAMPLE_BYTES]
     return start[:2] not in _UTF16_BOMS and start != start.translate(None, _CONTROL)
 
 
 def is_text(head: bytes) -> bool:
-    """Tell whether bytes look like text in any encoding: fewer than 2 in 100 are control characters (Tika's rule)."""
+    """Return whether bytes look like text in any encoding: less than 2 % control characters (Tika's rule)."""
     head = head[:_TEXT_SAMPLE_BYTES]
     return (len(head) - len(head.translate(None, _CONTROL))) * 50 < len(head)
 
@@ -118,7 +116,7 @@ _resolver_cache: WeakKeyDictionary[Configuration, MimeTypeResolver] = WeakKeyDic
 
 
 def get_mime_resolver(conf: Configuration) -> MimeTypeResolver:
-    """Return the resolver of a configuration, made at the first call."""
+    """Return the cached resolver of a configuration."""
     found = _resolver_cache.get(conf)
     if found is None:
         found = _resolver_cache[conf] = MimeTypeResolver(conf)
@@ -126,5 +124,5 @@ def get_mime_resolver(conf: Configuration) -> MimeTypeResolver:
 
 
 def detect_content_type(declared: str | None, url: str, body: bytes, conf: Configuration) -> str:
-    """Return the media type (no parameters) of a page. ``declared``: the Content-Type header as it came."""
+    """Return the media type of a page, without parameters. ``declared``: the Content-Type header."""
     return get_mime_resolver(conf).resolve(declared, url, body)

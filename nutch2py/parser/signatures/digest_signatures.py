@@ -1,4 +1,4 @@
-"""Signatures: digests of 16 bytes by which equal and nearly equal pages are found (``db.signature.class``)."""
+"""Signatures: digests of 16 bytes that identify equal and nearly equal pages (``db.signature.class``)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from nutch2py.records.webpage import WebPage
 
 
 class MD5Signature(Signature):
-    """MD5 of the raw content; of the page's URL when there is none. Any changed byte changes it."""
+    """MD5 of the raw content, or of the page's URL when there is none. Any changed byte changes it."""
 
     java_class = "org.apache.nutch.crawl.MD5Signature"
     fields: frozenset[Field[Any]] = frozenset({WebPage.content, WebPage.base_url})
 
     def __init__(self, conf: Configuration | None = None) -> None:
-        """Take the configuration as every plug-in does; nothing of it is used."""
+        """Accept the configuration as every plug-in does; it is not used."""
 
     def calculate(self, url: str, page: WebPage) -> bytes:
         """Return the digest."""
@@ -29,7 +29,7 @@ class MD5Signature(Signature):
 
 
 class TextMD5Signature(Signature):
-    """MD5 of the parsed text; of the content when there is no text. Changes of markup alone do not change it."""
+    """MD5 of the parsed text, or of the content when there is no text. Changes of markup alone do not change it."""
 
     java_class = "org.apache.nutch.crawl.TextMD5Signature"
     fields: frozenset[Field[Any]] = MD5Signature.fields | {WebPage.text}
@@ -46,15 +46,15 @@ class TextMD5Signature(Signature):
 
 
 class _WordCharacters(dict[int, str]):
-    """For ``str.translate``: letters and digits in lower case, all else a space; filled as characters are met.
+    """Translation table for ``str.translate``: letters and digits to lower case, others to spaces; filled on demand.
 
-    As Java's ``char`` does: beyond U+FFFF a letter is two surrogates, which are no letters.
+    As with Java's ``char``, a letter beyond U+FFFF is two surrogates, which are not letters.
     """
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         is_word = code <= 0xFFFF and (character.isalpha() or character.isdecimal())
-        # U+0130 alone has a lower case of two characters; Java gives the first
+        # U+0130 is the only one with a lower case of two characters; Java returns the first
         translated = self[code] = character.lower()[0] if is_word else " "
         return translated
 
@@ -63,10 +63,10 @@ _WORD_CHARACTERS = _WordCharacters()
 
 
 class TextProfileSignature(Signature):
-    """MD5 of the frequent words with their rounded counts: pages that differ in a few words have the same.
+    """MD5 of the frequent words with their rounded counts: equal for pages that differ in a few words.
 
-    Equal byte for byte to Nutch 2: words of equal count stand in the order in which a Java HashMap gives them.
-    ``db.signature.text_profile.min_token_len``: words must be longer (characters); ``….quant_rate``: part of the
+    Equal byte for byte to Nutch 2: words of equal count are in the iteration order of a Java HashMap.
+    ``db.signature.text_profile.min_token_len``: words must be longer (characters); ``….quant_rate``: fraction of the
     highest count to which counts are rounded down.
     """
 
@@ -86,7 +86,7 @@ class TextProfileSignature(Signature):
         return md5(self.profile(text).encode(), usedforsecurity=False).digest()
 
     def profile(self, text: str) -> str:
-        """Return what is digested: lines ``word count``, the most frequent first."""
+        """Return the text to digest: lines ``word count``, the most frequent first."""
         shortest = self._min_length
         counts = Counter(word for word in text.translate(_WORD_CHARACTERS).split() if len(word) > shortest)
         highest = max(counts.values(), default=0)
@@ -101,7 +101,7 @@ class TextProfileSignature(Signature):
 
 
 def java_hash_map_capacity(size: int) -> int:
-    """Return how many buckets a ``java.util.HashMap`` has that was filled one by one: 16, doubled above 3/4 full."""
+    """Return the number of buckets of a ``java.util.HashMap`` filled one by one: 16, doubled above 3/4 full."""
     capacity = 16
     while size > capacity * 3 // 4:
         capacity *= 2
@@ -109,7 +109,7 @@ def java_hash_map_capacity(size: int) -> int:
 
 
 def java_spread_hash(text: str) -> int:
-    """Return ``String.hashCode`` as HashMap spreads it, without a sign. ``text``: characters up to U+FFFF.
+    """Return ``String.hashCode`` as HashMap spreads it, unsigned. ``text``: characters up to U+FFFF.
 
     >>> java_spread_hash("nutch")
     105189111

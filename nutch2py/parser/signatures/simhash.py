@@ -1,4 +1,4 @@
-"""SimHash: bits of a text, alike for texts that are alike (Charikar 2002; Manku, Jain and Das Sarma 2007)."""
+"""SimHash: fingerprints that are similar for similar texts (Charikar 2002; Manku, Jain and Das Sarma 2007)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from nutch2py.records.record import Field
 from nutch2py.records.webpage import WebPage
 
 SIMHASH_BITS = 64
-_SHINGLE_WORDS = 3  # words in a row that make a feature
-_MAX_SHINGLES = 1 << 16  # features that are counted: memory stays small whatever the text
-_WORD = re.compile(
-    r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
-)  # of Chinese and Japanese, a character
+_SHINGLE_WORDS = 3  # consecutive words per shingle
+_MAX_SHINGLES = 1 << 16  # bounds memory for any text
+# a word, or one character of Chinese and Japanese
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 
 
 class SimHashSignature(Signature):
-    """128 bits of the words of the text, three in a row; of the content (MD5) when there is no text.
+    """128-bit SimHash of the text's words in shingles of three; MD5 of the content when there is no text.
 
-    Nearly equal texts differ in few bits (:func:`hamming_distance`), but are not equal, so DeduplicationJob finds with it what
-    TextMD5Signature finds. It is for those who compare signatures themselves; for near-duplicates there is
-    ``dedup -simhash``.
+    Nearly equal texts differ in few bits (:func:`hamming_distance`) but are not equal, so DeduplicationJob finds the
+    same duplicates as with TextMD5Signature. It is for programs that compare signatures themselves; ``dedup -simhash``
+    finds near-duplicates.
     """
 
     fields: frozenset[Field[Any]] = MD5Signature.fields | {WebPage.text}
@@ -42,12 +41,12 @@ class SimHashSignature(Signature):
 
 
 def simhash(words: Sequence[str], bits: int = SIMHASH_BITS) -> int:
-    """Return the SimHash of the words of a text: bit by bit, what most shingles of three words have in their hash.
+    """Return the SimHash of a text's words: each bit is the majority of that bit over the hashes of its shingles.
 
     ``bits`` is a multiple of 8, at most 512. Shingles after the first 65,536 do not count.
 
     >>> text = [f"word{n}" for n in range(400)]
-    >>> distance(simhash(text), simhash([*text[:200], "other", *text[201:]])) < 10 < distance(
+    >>> hamming_distance(simhash(text), simhash([*text[:200], "other", *text[201:]])) < 10 < hamming_distance(
     ...     simhash(text), simhash([*reversed(text)]))
     True
     """
@@ -65,14 +64,14 @@ def simhash(words: Sequence[str], bits: int = SIMHASH_BITS) -> int:
 
 
 def hamming_distance(one: int, other: int) -> int:
-    """Return in how many bits two hashes differ: about half of them for unrelated texts."""
+    """Return the number of differing bits of two hashes: about half for unrelated texts."""
     return (one ^ other).bit_count()
 
 
 def split_bands(value: int, count: int) -> list[int]:
-    """Cut 64 bits into ``count`` numbers: hashes that differ in fewer bits than that have one of them in common.
+    """Split 64 bits into ``count`` numbers: hashes that differ in fewer bits have at least one of them in common.
 
-    >>> bands(0xABCD_0123_4567_89EF, 4) == [0x89EF, 0x4567, 0x0123, 0xABCD]
+    >>> split_bands(0xABCD_0123_4567_89EF, 4) == [0x89EF, 0x4567, 0x0123, 0xABCD]
     True
     """
     edges = [SIMHASH_BITS * band // count for band in range(count + 1)]

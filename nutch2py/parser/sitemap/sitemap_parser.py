@@ -1,4 +1,4 @@
-"""Sitemaps (sitemaps.org): XML, an index of sitemaps, a feed, or a list of URLs; any of them gzipped."""
+"""Parses sitemaps (sitemaps.org): XML, an index of sitemaps, a feed, or a list of URLs; all may be gzipped."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from nutch2py.parser.xml_sanitizer import sanitize_xml
 if TYPE_CHECKING:
     from lxml.etree import XMLPullParser
 
-MAX_SITEMAP_URLS = 50_000  # of one sitemap, by the protocol
+MAX_SITEMAP_URLS = 50_000  # per sitemap, by the protocol
 MAX_SITEMAP_BYTES = 50 * 1024 * 1024
 DEFAULT_PRIORITY = 0.5
-_FEED_BYTES = 65_536  # bytes given to the XML parser at a time
+_FEED_BYTES = 65_536  # bytes per call of the XML parser
 
-# W3C date and time: a year, then each finer part if the coarser is there; without a zone it is UTC
+# W3C date and time: a year, then optional finer parts; UTC when there is no zone
 _W3C_DATE = re.compile(
     r"(\d{4})(?:-(\d\d)(?:-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?(Z|[+-]\d\d:?\d\d)?)?)?)?", re.IGNORECASE
 )
@@ -32,7 +32,7 @@ _ENTRY_TAGS = frozenset({"url", "sitemap", "item", "entry"})
 _ENTRY_CHILD_TAGS = frozenset(
     {"loc", "link", "guid", "lastmod", "updated", "published", "pubDate", "changefreq", "priority"}
 )
-_NON_LIST_TAGS = frozenset({*_ENTRY_CHILD_TAGS, "image"})  # within them an element called url is no entry
+_NON_LIST_TAGS = frozenset({*_ENTRY_CHILD_TAGS, "image"})  # an element called url within these is not an entry
 _EXTENSION_NAMESPACES = (
     ("1999/xhtml", "alternate"), ("sitemap-news", "news"), ("sitemap-image", "image"), ("sitemap-video", "video"),
 )  # fmt: skip
@@ -40,10 +40,15 @@ _MAX_EXTENSION_VALUES, _MAX_EXTENSION_CHARS, _MAX_DATE_CHARS = 100, 2000, 64
 
 
 class SitemapEntry(NamedTuple):
-    """One listed URL. ``last_modified`` (ms since 1970) and ``change_frequency`` (upper case) are None when untold.
+    """One listed URL.
 
-    ``extensions``: what the sitemap says besides, by name (``alternate`` with lines of a language and a URL,
-    ``news.title``, ``image.loc``, ``video.title`` …); several values stand in lines.
+    Attributes:
+        url: The URL.
+        last_modified: Milliseconds since 1970, or None.
+        change_frequency: In upper case, or None.
+        priority: From 0 to 1.
+        extensions: Other data by name (``alternate`` with lines of a language and a URL, ``news.title``, ``image.loc``,
+            ``video.title`` …); several values are separated by line feeds.
     """
 
     url: str
@@ -54,7 +59,7 @@ class SitemapEntry(NamedTuple):
 
 
 class Sitemap(NamedTuple):
-    """What a sitemap lists: pages, or other sitemaps when ``is_index``."""
+    """The entries of a sitemap: pages, or other sitemaps when ``is_index``."""
 
     is_index: bool
     entries: list[SitemapEntry]
@@ -67,11 +72,13 @@ def parse_sitemap(
     max_urls: int = MAX_SITEMAP_URLS,
     max_url_length: int = MAX_SITEMAP_BYTES,
 ) -> Sitemap:
-    """Read the first ``max_urls`` entries of a sitemap; raise ValueError when it is none.
+    """Read the first ``max_urls`` entries of a sitemap.
 
-    Entries whose URL has more than ``max_url_length`` characters are left out. Broken XML is read as far as it goes.
-    Neither external entities nor a document type are loaded, and a gzipped sitemap is unpacked up to ``max_bytes``
-    only.
+    Skips entries whose URL has more than ``max_url_length`` characters. Malformed XML is read as far as possible.
+    External entities and document types are not loaded, and gzip is decompressed up to ``max_bytes``.
+
+    Raises:
+        ValueError: The content is not a sitemap.
     """
     if body[:2] == b"\x1f\x8b":
         body = _gunzip(body, max_bytes)
@@ -117,7 +124,7 @@ def _gunzip(body: bytes, max_bytes: int) -> bytes:
 
 
 class _EntryBuilder:
-    """What an entry, an element of a sitemap, has said so far."""
+    """Collects the data of an entry element."""
 
     def __init__(self, element: Any) -> None:
         self.element = element
@@ -125,16 +132,16 @@ class _EntryBuilder:
         self.extensions: dict[str, list[str]] = {}
 
     def add_child(self, name: str, element: Any) -> None:
-        """Take a child."""
+        """Add a child element's text."""
         text = "".join(element.itertext()).strip()
         if name == "link" and element.get("href") is not None:
-            if element.get("rel", "alternate") == "alternate":  # of Atom's others none is for readers
+            if element.get("rel", "alternate") == "alternate":  # Atom's other relations are not for readers
                 self.parts.setdefault("link", element.get("href").strip())
         elif text:
             self.parts.setdefault(name, text)
 
     def add_extension(self, name: str, text: str) -> None:
-        """Take what an extension says of the page: the first values, as they are."""
+        """Add an extension's value, up to the limits."""
         values = self.extensions.setdefault(name, [])
         if text and len(values) < _MAX_EXTENSION_VALUES and len(self.extensions) <= _MAX_EXTENSION_VALUES:
             values.append(text[:_MAX_EXTENSION_CHARS])
@@ -164,14 +171,14 @@ def _read_xml(body: bytes, max_urls: int, max_length: int) -> Sitemap:
             if name in _ENTRY_TAGS and within not in _NON_LIST_TAGS:
                 opened.append(_EntryBuilder(element))
             continue
-        if within in _ENTRY_CHILD_TAGS:  # a URL in an element of its own: its text is read with the element around it
+        if within in _ENTRY_CHILD_TAGS:  # a URL in a nested element: its text is read with the parent's
             continue
-        # which began as an entry: an element that libxml2 closes by itself may end in another place than it began
+        # compare by identity: an element that libxml2 closes itself may end elsewhere than it started
         if any(entry.element is element for entry in opened):
             while (entry := opened.pop()).element is not element:
                 close(entry)
             if "loc" not in entry.parts and "link" not in entry.parts:
-                entry.add_child("loc", element)  # an index whose entries are nothing but their text
+                entry.add_child("loc", element)  # an index whose entries contain only text
             close(entry)
             if len(entries) >= max_urls:
                 break
@@ -191,7 +198,7 @@ def _read_xml(body: bytes, max_urls: int, max_length: int) -> Sitemap:
 
 
 def _extension_of(tag: str) -> str:
-    """Return which extension an element is of, "" for none."""
+    """Return the extension that an element belongs to, "" for none."""
     namespace = tag.rpartition("}")[0] if isinstance(tag, str) else ""
     return next((kind for part, kind in _EXTENSION_NAMESPACES if part in namespace), "")
 
@@ -205,7 +212,7 @@ def _add_extension(entry: _EntryBuilder, kind: str, name: str, element: Any) -> 
 
 
 def _read_events(pull: XMLPullParser[Any], body: bytes) -> Iterator[tuple[str, Any]]:
-    """Feed a parser piece by piece, so that the tree never holds all, and give the elements as they begin and end."""
+    """Feed a parser in chunks, so that the tree is never complete, and yield start and end events."""
     for start in range(0, len(body), _FEED_BYTES):
         pull.feed(body[start : start + _FEED_BYTES])
         yield from pull.read_events()
@@ -217,7 +224,7 @@ def _read_events(pull: XMLPullParser[Any], body: bytes) -> Iterator[tuple[str, A
 
 
 def _free_element(element: Any) -> None:
-    """Let go of what an element holds and of what is before it: 50 MiB of a sitemap would take 2 GB as a tree."""
+    """Free an element's content and its preceding siblings: as a tree, 50 MiB of a sitemap would take 2 GB."""
     element.clear()
     parent = element.getparent()
     while parent is not None and parent[0] is not element:
@@ -251,7 +258,7 @@ def _build_entry(entry: _EntryBuilder) -> SitemapEntry | None:
 
 
 def _parse_rfc822_time(text: str) -> int | None:
-    """Return a date as feeds write it (RFC 822) in ms since 1970; None when it is malformed or has no zone."""
+    """Return an RFC 822 date, as in feeds, in ms since 1970; None when it is malformed or has no zone."""
     parts = parsedate_tz(text[:_MAX_DATE_CHARS])
     if parts is None or parts[9] is None or text.rsplit(maxsplit=1)[-1].count(":"):
         return None

@@ -1,4 +1,4 @@
-"""From fetched sitemaps to rows: what ``parse -sitemap`` writes (Nutch's ParseUtil.processSitemapParse)."""
+"""Parses fetched sitemaps into rows, as ``parse -sitemap`` writes them (Nutch's ParseUtil.processSitemapParse)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _FETCH_INTERVALS = {
     "YEARLY": 31_536_000,
     "NEVER": 31_536_000,
 }
-"""Seconds between two fetches by change frequency, as Nutch 2 has them."""
+"""Fetch interval in seconds by change frequency, as in Nutch 2."""
 
 
 class SitemapOutcome(NamedTuple):
-    """What became of a sitemap's row, and what it lists: row keys with what is said of them (see :func:`entry_to_row`)."""
+    """Outcome of a sitemap's row, and its entries by row key (see :func:`entry_to_row`)."""
 
     outcome: ParseOutcome
     entries: dict[str, SitemapEntry]
@@ -36,8 +36,8 @@ class SitemapOutcome(NamedTuple):
 class SitemapRowParser:
     """Parses the rows of sitemaps (inject mark ``s``).
 
-    Where Nutch gives up at the first URL that a filter rejects, or at an entry without a date or frequency, the others
-    are taken. Of the rows only what the sitemap says changes: their marks and metadata stay, which Nutch wiped.
+    Nutch stops at the first URL that a filter rejects and at an entry without date or frequency; here the others are
+    read. Only the fields that the sitemap sets change in a row; Nutch clears its marks and metadata.
     """
 
     def __init__(self, conf: Configuration, row_parser: RowParser) -> None:
@@ -49,7 +49,7 @@ class SitemapRowParser:
         self.fields: frozenset[Field[Any]] = row_parser.fields | {WebPage.sitemaps}
 
     def parse_row(self, key: str, page: WebPage) -> SitemapOutcome:
-        """Parse the sitemap of row ``key``; set its status, signature and mark, and ``sitemaps`` for an index."""
+        """Parse the sitemap of row ``key``; set status, signature and mark, and ``sitemaps`` for an index."""
         if page.status != CrawlStatus.FETCHED:
             return SitemapOutcome(ParseOutcome("notfetched"), {})
         url = unreverse_url(key)
@@ -71,34 +71,34 @@ class SitemapRowParser:
         if mark is not None:
             page.markers[Mark.PARSE] = mark
         listed: dict[str, SitemapEntry] = {}
-        left_out = Counter[str]()
+        skipped = Counter[str]()
         for entry in sitemap.entries:
             target = self._row_parser.outlink_filter.accept(entry.url)
             if target is None:
-                left_out[self._row_parser.outlink_filter.rejection_reason(entry.url)] += 1
+                skipped[self._row_parser.outlink_filter.rejection_reason(entry.url)] += 1
                 continue
-            if target == url:  # one that names itself says nothing new
+            if target == url:  # a reference to itself adds nothing
                 continue
             if self._is_strict and not target.startswith(_base_path(url)):
-                left_out["sitemap.strict.parsing"] += 1
+                skipped["sitemap.strict.parsing"] += 1
                 continue
             if sitemap.is_index:
                 page.sitemaps[target] = "parser"
             else:
                 listed[reverse_url(target)] = entry
-        return SitemapOutcome(ParseOutcome("success", status, skipped_links=tuple(left_out.items())), listed)
+        return SitemapOutcome(ParseOutcome("success", status, skipped_links=tuple(skipped.items())), listed)
 
 
 def _base_path(url: str) -> str:
-    """Return what the URLs of a sitemap begin with by the protocol (sitemaps.org, "Sitemap file location")."""
+    """Return the required prefix of a sitemap's URLs (sitemaps.org, "Sitemap file location")."""
     return url.partition("?")[0].rpartition("/")[0] + "/"
 
 
 def entry_to_row(entry: SitemapEntry, inject_mark: str | None = INJECTED_PAGE) -> WebPage:
-    """Return the changes to the row of a listed URL; nothing else of it changes.
+    """Return the changes to the row of a listed URL.
 
-    ``inject_mark``: that of a page, so that it is generated; Nutch marks listed pages as sitemaps, which it then never
-    fetches as pages. None leaves the mark of the row, if it has one.
+    ``inject_mark``: the mark of a page, so that it is generated; None keeps the row's mark. Nutch marks listed pages as
+    sitemaps and then never fetches them as pages.
     """
     page = WebPage(fields=frozenset())
     if entry.change_frequency is not None:

@@ -159,7 +159,7 @@ def test_opendocument_text_is_extracted(conf: Configuration) -> None:
 def test_encrypted_document_is_reported(conf: Configuration) -> None:
     file = package(content_xml="noise", **{"META-INF__manifest_xml": "<m><encryption-data/></m>"})
     found = parse(OpenDocumentParser, file, conf)
-    assert found.args == ("OpenDocumentParser: encrypted: the manifest names a key",)
+    assert found.args == ("OpenDocumentParser: encrypted: the manifest contains encryption data",)
 
 
 def test_epub_is_read_in_spine_order(conf: Configuration) -> None:

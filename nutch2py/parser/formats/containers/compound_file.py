@@ -1,4 +1,4 @@
-"""Compound files ([MS-CFB]): their streams, the summary in them, and the code pages of Windows."""
+"""Compound files ([MS-CFB]): streams, summary information and Windows code pages."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from datetime import datetime, timedelta
 from nutch2py.parser.formats.document_parser import ParsedDocument, UnreadableDocumentError
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_HEADER_BYTES, _ENTRY_BYTES, _MINI_SECTOR_BYTES = (
-    512,
-    128,
-    64,
-)  # bytes of the header, of an entry of the directory, of a small sector
+_HEADER_BYTES, _ENTRY_BYTES, _MINI_SECTOR_BYTES = 512, 128, 64  # an entry is one of the directory
 _STORAGE, _STREAM = 1, 2
 _MAX_STREAM_BYTES = 256 << 20
-_MAX_DEPTH = 32  # folders in each other
+_MAX_DEPTH = 32  # of nested storages
 _MAX_READS = 16
 _PROPERTIES = {
     2: "title", 4: "dc:creator", 3: "dc:subject", 5: "meta:keyword", 6: "dc:description", 8: "meta:last-author",
@@ -27,10 +23,10 @@ _EPOCH = datetime(1601, 1, 1)
 
 
 class OleFile:
-    """The streams of a compound file by path, without regard to case.
+    """Reads the streams of a compound file by path, ignoring case.
 
-    Its tables may name anything: a sector is read once for each place in a chain, an entry of the directory once, and
-    no more bytes are handed out than a healthy file holds, each of its streams read a few times.
+    Work is bounded for hostile files: a chain has at most as many sectors as the file, each directory entry is read
+    once, and the streams returned in total are at most 16 times the file plus 1 MiB.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -45,8 +41,8 @@ class OleFile:
         minifat, _, difat = struct.unpack_from("<III", content, 60)
         self._fat = self._read_fat(difat)
         self._minifat = _read_uint32s(self._read_chain(minifat))
-        self._entries: dict[tuple[str, ...], tuple[int, int]] = {}  # path in lower case -> first sector, size
-        self._storages: dict[tuple[str, ...], list[str]] = {}  # path in lower case -> names of the folders in it
+        self._entries: dict[tuple[str, ...], tuple[int, int]] = {}  # lower-case path -> first sector, size
+        self._storages: dict[tuple[str, ...], list[str]] = {}  # lower-case path -> names of the storages in it
         self.paths: list[list[str]] = []
         root = self._read_directory(self._read_chain(first))
         self._ministream = self._read_chain(*root)
@@ -56,19 +52,19 @@ class OleFile:
         return self._content[start : start + self._sector_size]
 
     def _read_fat(self, difat: int) -> array[int]:
-        """Return the table that names for each sector the next one of its chain."""
-        places = [*struct.unpack_from("<109I", self._content, 76)]
+        """Return the file allocation table, which maps each sector to the next one of its chain."""
+        sectors = [*struct.unpack_from("<109I", self._content, 76)]
         most = len(self._content) // self._sector_size
-        while difat < most and len(places) <= most:  # the table of the table's sectors goes on in a chain
+        while difat < most and len(sectors) <= most:  # the list of the table's sectors continues in a chain
             numbers = _read_uint32s(self._read_sector(difat))
             if not numbers:
                 break
-            places += numbers[:-1]
+            sectors += numbers[:-1]
             difat = numbers[-1]
-        return _read_uint32s(b"".join([self._read_sector(place) for place in places[:most] if place < most]))
+        return _read_uint32s(b"".join([self._read_sector(sector) for sector in sectors[:most] if sector < most]))
 
     def _read_chain(self, start: int, size: int = _MAX_STREAM_BYTES) -> bytes:
-        """Return what a chain of sectors holds, as far as it goes."""
+        """Return the content of a chain of sectors, as far as it is intact."""
         parts: list[bytes] = []
         most = min(len(self._fat), -(-size // self._sector_size))
         while start < len(self._fat) and len(parts) < most:
@@ -77,7 +73,7 @@ class OleFile:
         return b"".join(parts)[:size]
 
     def _read_directory(self, directory: bytes) -> tuple[int, int]:
-        """Take the entries of the directory; return first sector and size of what holds the small streams."""
+        """Read the directory; return first sector and size of the mini stream."""
         count = len(directory) // _ENTRY_BYTES
         if not count:
             raise UnreadableDocumentError("compound file: no directory")
@@ -104,7 +100,11 @@ class OleFile:
         return start, size
 
     def read_stream(self, path: list[str]) -> bytes:
-        """Return a stream as far as its sectors are there; raise :class:`UnreadableDocumentError` when it overlaps others."""
+        """Return a stream as far as its sectors exist.
+
+        Raises:
+            UnreadableDocumentError: Streams overlap: their total size exceeds the limit.
+        """
         start, size = self._entries[tuple(part.lower() for part in path)]
         if size >= self._mini_stream_cutoff:
             found = self._read_chain(start, min(size, _MAX_STREAM_BYTES))
@@ -116,20 +116,20 @@ class OleFile:
             found = b"".join(parts)[:size]
         self._bytes_left -= len(found)
         if self._bytes_left < 0:
-            raise UnreadableDocumentError(f"stream {'/'.join(path)} overlaps others")
+            raise UnreadableDocumentError(f"stream {'/'.join(path)} overlaps other streams")
         return found
 
     def get_stream(self, storage: list[str], name: str) -> bytes:
-        """Return a stream of a folder, b"" when there is none."""
+        """Return a stream of a storage, b"" when there is none."""
         path = [*storage, name]
         return self.read_stream(path) if tuple(part.lower() for part in path) in self._entries else b""
 
     def storages(self, storage: list[str]) -> list[str]:
-        """Return the names of the folders in a folder, sorted."""
+        """Return the sorted names of the storages in a storage."""
         return sorted({*self._storages.get(tuple(part.lower() for part in storage), ())})
 
     def add_summary_metadata(self, document: ParsedDocument) -> None:
-        """Set title, author and dates of the summary; a broken summary costs nothing else."""
+        """Set title, author and dates from the summary; a malformed summary is ignored."""
         try:
             values = read_summary(self.get_stream([], "\x05SummaryInformation"))
         except (UnreadableDocumentError, struct.error, IndexError):
@@ -146,7 +146,7 @@ def _read_uint32s(raw: bytes) -> array[int]:
 
 
 def read_summary(stream: bytes) -> dict[int, str]:
-    """Return property number -> value of a summary stream ([MS-OLEPS]): text, dates and numbers, 100 at most."""
+    """Return property number -> value of a summary stream ([MS-OLEPS]): at most 100 texts, dates and numbers."""
     if len(stream) < 48:
         return {}
     (start,) = struct.unpack_from("<I", stream, 44)
@@ -158,22 +158,22 @@ def read_summary(stream: bytes) -> dict[int, str]:
         found[number] = (kind, start + offset + 4)
     encoding = codepage_codec(struct.unpack_from("<H", stream, found[1][1])[0] if 1 in found else None)
     values: dict[int, str] = {}
-    for number, (kind, place) in found.items():
-        if kind in (30, 31):  # text, its length in bytes or in characters of UTF-16
-            (length,) = struct.unpack_from("<I", stream, place)
-            raw = stream[place + 4 : place + 4 + min(length, 10_000) * (kind - 29)]
+    for number, (kind, offset) in found.items():
+        if kind in (30, 31):  # text; the length is in bytes, or in UTF-16 characters
+            (length,) = struct.unpack_from("<I", stream, offset)
+            raw = stream[offset + 4 : offset + 4 + min(length, 10_000) * (kind - 29)]
             values[number] = raw.decode("utf-16-le" if kind == 31 else encoding, "replace").partition("\0")[0]
         elif kind == 64:
-            (ticks,) = struct.unpack_from("<Q", stream, place)  # of 100 ns since 1601
-            if 0 < ticks < 2_650_467_744_000_000_000:  # the last is the year 9999
+            (ticks,) = struct.unpack_from("<Q", stream, offset)  # 100 ns units since 1601
+            if 0 < ticks < 2_650_467_744_000_000_000:  # up to the year 9999
                 values[number] = (_EPOCH + timedelta(microseconds=ticks // 10)).replace(microsecond=0).isoformat()
         elif kind == 3 and number != 1:
-            values[number] = str(struct.unpack_from("<i", stream, place)[0] or "")
+            values[number] = str(struct.unpack_from("<i", stream, offset)[0] or "")
     return values
 
 
 def codepage_codec(number: int | None) -> str:
-    """Return Python's name of a Windows code page; windows-1252 for what is unknown."""
+    """Return Python's name of a Windows code page; windows-1252 when it is unknown."""
     import codecs
 
     number = (number or 1252) & 0xFFFF

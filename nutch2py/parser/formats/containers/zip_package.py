@@ -1,4 +1,4 @@
-"""ZIP packages read with care (office documents, books, archives), and the XML in them."""
+"""ZIP packages (office documents, books, archives) with limits, and events of the XML files in them."""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ if TYPE_CHECKING:
     from lxml.etree import ParserTarget
 
 _CHUNK_BYTES = 1 << 16
-_MIN_UNPACK_BYTES = 8 << 20  # bytes that every package may unpack to
+_MIN_UNPACK_BYTES = 8 << 20  # minimum limit of a package's unpacked bytes
 _MAX_ENTRIES = 100_000
 
 
 class ZipPackage:
-    """The files of a ZIP by name. Every byte that is unpacked is taken from the budget before it is kept."""
+    """The files of a ZIP by name. All unpacked bytes are subtracted from the budget before they are kept."""
 
     def __init__(self, content: bytes, budget: UnpackBudget) -> None:
         try:
             self._zip = zipfile.ZipFile(io.BytesIO(content))
-        except Exception as error:  # noqa: BLE001 - zipfile raises whatever its arithmetic ends in
+        except Exception as error:  # noqa: BLE001 - zipfile raises arbitrary exceptions for invalid numbers
             raise UnreadableDocumentError(f"not a ZIP file: {error}") from None
         self._content = content
         self._budget = budget
-        self._first_error = ""  # what is wrong with the first file that could not be read
+        self._first_error = ""  # of the first file that cannot be read
         self._unpack_left = (
             max(_MIN_UNPACK_BYTES, budget.max_ratio * len(content)) if budget.max_ratio > 0 else sys.maxsize
         )
-        self._packed_left = 2 * len(content)  # files of a healthy package do not overlap; some are read twice
+        self._packed_left = 2 * len(content)  # files of an intact package do not overlap; some are read twice
         self.entries = self._zip.infolist()
         if len(self.entries) > _MAX_ENTRIES:
             raise UnreadableDocumentError(f"a directory of {len(self.entries)} entries")
         self.names = [entry.filename for entry in self.entries]
-        # Windows programs write back slashes, and readers of these formats do not mind case
+        # Windows programs write backslashes, and readers of these formats ignore case
         self._by_name = {name.replace("\\", "/").lower(): name for name in reversed(self.names)}
 
     def __contains__(self, name: str) -> bool:
         return name.lower().lstrip("/") in self._by_name
 
     def read(self, name: str) -> bytes:
-        """Return a file, b"" when it is missing or broken: the others may be whole."""
+        """Return a file, b"" when it is missing or broken: other files may be intact."""
         actual = self._by_name.get(name.lower().lstrip("/"))
         try:
             return b"" if actual is None else self.read_entry(self._zip.getinfo(actual))
@@ -63,17 +63,17 @@ class ZipPackage:
             return b""
 
     def raise_if_broken(self, document: ParsedDocument) -> None:
-        """Raise :class:`UnreadableDocumentError` when files were broken and nothing else gave text."""
+        """Raise :class:`UnreadableDocumentError` when files are broken and no other file has text."""
         if self._first_error and not document.text_length:
             raise UnreadableDocumentError(self._first_error)
 
     def read_entry(self, entry: zipfile.ZipInfo) -> bytes:
-        """Return the file of an entry of the directory."""
+        """Return the file of a directory entry."""
         if entry.flag_bits & 1:
             raise EncryptedDocumentError(f"{entry.filename} needs a password")
         self._packed_left -= entry.compress_size
         if self._packed_left < 0:
-            raise UnreadableDocumentError(f"{entry.filename} overlaps others")
+            raise UnreadableDocumentError(f"{entry.filename} overlaps other files")
         parts = []
         try:
             with self._zip.open(entry) as file:
@@ -81,15 +81,15 @@ class ZipPackage:
                     self._budget.spend(len(part))
                     self._unpack_left -= len(part)
                     if self._unpack_left < 0:
-                        raise DocumentLimitError("unpacks to more times its bytes than parser.unpack.max.ratio")
+                        raise DocumentLimitError("unpacks to more than parser.unpack.max.ratio times its size")
                     parts.append(part)
         except (DocumentLimitError, MemoryError):
             raise
-        except NotImplementedError as error:  # which is a RuntimeError
+        except NotImplementedError as error:  # a subclass of RuntimeError
             raise UnreadableDocumentError(f"{entry.filename}: {error}") from None
-        except RuntimeError as error:  # zipfile's error for a password
+        except RuntimeError as error:  # zipfile's error for a missing password
             raise EncryptedDocumentError(str(error)) from None
-        except Exception as error:  # noqa: BLE001 - see above
+        except Exception as error:  # noqa: BLE001 - zipfile raises arbitrary exceptions for invalid numbers
             if not parts and not (rest := self._salvage(entry)):
                 raise UnreadableDocumentError(f"{entry.filename}: {error}") from None
             if not parts:
@@ -97,7 +97,7 @@ class ZipPackage:
         return b"".join(parts)
 
     def _salvage(self, entry: zipfile.ZipInfo) -> bytes:
-        """Return what a file holds whose checksum is wrong, as far as it unpacks."""
+        """Return the content of a file with a wrong checksum, as far as it can be unpacked."""
         start = entry.header_offset
         header = self._content[start : start + 30]
         if len(header) < 30 or header[:4] != b"PK\3\4":
@@ -129,14 +129,14 @@ _UNSUPPORTED_FORMATS = {
 
 
 def reject_unsupported(package: ZipPackage) -> None:
-    """Raise :class:`UnsupportedDocumentError` for a package that is a document of a kind that is not read."""
+    """Raise :class:`UnsupportedDocumentError` for a package of an unsupported document format."""
     for name, kind in _UNSUPPORTED_FORMATS.items():
         if name in package:
-            raise UnsupportedDocumentError(f"{kind}: not read here")
+            raise UnsupportedDocumentError(f"{kind}: unsupported format")
 
 
 class XmlEvent(NamedTuple):
-    """A tag or a piece of text: ``kind`` is start, end or text; ``name`` the local name; ``attributes`` of a start."""
+    """A tag or a text: ``kind`` is start, end or text; ``name`` the local name; ``attributes`` those of a start tag."""
 
     kind: str
     name: str
@@ -145,13 +145,13 @@ class XmlEvent(NamedTuple):
 
 
 class _EventTarget:
-    """Takes what lxml reads; builds no tree, so that a file of any size takes little memory."""
+    """Target of lxml's parser; builds no tree, so memory stays small for files of any size."""
 
     def __init__(self) -> None:
         self.events: list[XmlEvent] = []
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        # libxml2 hands on an ampersand of an attribute as it stores it, when entities are not resolved
+        # unless entities are resolved, libxml2 returns ampersands in attributes as references
         if any("&" in value for value in attributes.values()):
             attributes = {name: value.replace("&#38;", "&") for name, value in attributes.items()}
         self.events.append(XmlEvent("start", _local_name(tag), "", attributes))
@@ -163,26 +163,27 @@ class _EventTarget:
         self.events.append(XmlEvent("text", "", text))
 
     def close(self) -> None:
-        """End: nothing to give back."""
+        """Finish; the events are the result."""
 
 
 def _local_name(tag: str) -> str:
-    """Return a name without its namespace, or without a prefix that nothing declares."""
+    """Return a name without its namespace or undeclared prefix."""
     return tag.rpartition("}")[2].rpartition(":")[2]
 
 
 def xml_events(content: bytes, content_type_header: str | None = None) -> Iterator[XmlEvent]:
-    """Yield the tags and the text of an XML file in order, as far as it can be read. ``content_type_header``: its Content-Type.
+    """Yield the tags and texts of an XML file in order, as far as it can be read.
 
-    Entities that the file declares are not resolved (:mod:`nutch2py.parser.xml_sanitizer`), no document type and nothing
-    of the network is loaded, and libxml2's own limits on depth and size stay.
+    ``content_type_header``: its Content-Type. Declared entities are not resolved
+    (:mod:`nutch2py.parser.xml_sanitizer`), no document type and nothing from the network is loaded, and libxml2's
+    limits of depth and size apply.
     """
     from lxml import etree
 
     content = sanitize_xml(content, content_type_header)
     target = _EventTarget()
     parser = etree.XMLParser(
-        # the types ask for every method that lxml may call; it calls those that are there
+        # the type requires every method that lxml may call; lxml calls only existing ones
         target=cast("ParserTarget[None]", target),
         resolve_entities=False,
         no_network=True,
@@ -202,7 +203,7 @@ def xml_events(content: bytes, content_type_header: str | None = None) -> Iterat
 
 
 def get_attribute(event: XmlEvent, name: str) -> str:
-    """Return an attribute by its local name, "" when there is none."""
+    """Return an attribute by its local name, "" when it is missing."""
     return next((value for key, value in event.attributes.items() if key.rpartition("}")[2] == name), "")
 
 

@@ -1,4 +1,4 @@
-"""Excel 2 to 2003 ([MS-XLS] and its forerunners): strings, numbers, text boxes, headers and links of a workbook."""
+"""Excel 2 to 2003 (BIFF, [MS-XLS]): strings, numbers, text boxes, headers and links of a workbook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_TEXT_BOXES = 100_000  # records of text boxes and notes
 
 
 def read_records(stream: bytes) -> Iterator[tuple[int, bytes, list[int]]]:
-    """Yield (type, data, offsets at which a continuation begins) of each record, continuations joined to it."""
+    """Yield (type, data, offsets where continuations start) of each record, with its continuations joined."""
     position, end = 0, len(stream)
     while position + 4 <= end:
         kind, size = struct.unpack_from("<HH", stream, position)
@@ -32,9 +32,9 @@ def read_records(stream: bytes) -> Iterator[tuple[int, bytes, list[int]]]:
 
 
 def read_workbook(stream: bytes, document: ParsedDocument, *, is_decrypted: bool = False) -> None:
-    """Add the sheets' names, then the cells a line a row, with the other texts between them.
+    """Add the sheet names, then one line per row of cells, with other texts between them.
 
-    ``is_decrypted``: what was encrypted is open already.
+    ``is_decrypted``: whether the stream is already decrypted.
     """
     reader = _WorkbookReader(document)
     first = True
@@ -51,14 +51,14 @@ def read_workbook(stream: bytes, document: ParsedDocument, *, is_decrypted: bool
         try:
             reader.read_record(kind, data, joints)
         except (struct.error, IndexError, UnicodeDecodeError):
-            continue  # one bad record must not cost the others
+            continue  # one malformed record must not fail the others
     if first:
         raise UnreadableDocumentError("an empty workbook")
     reader.end_row()
 
 
 class _WorkbookReader:
-    """Takes the records of a workbook in order."""
+    """Processes the records of a workbook in order."""
 
     def __init__(self, document: ParsedDocument) -> None:
         self._document = document
@@ -67,21 +67,32 @@ class _WorkbookReader:
         self._strings: list[str] = []
         self._row = -1
         self._cells: list[str] = []
-        self._row_chars = 0  # characters of the row
+        self._row_chars = 0  # characters of the current row
         self._text_boxes = 0
         self._formats: dict[int, str] = {}
         self._styles: list[int] = []
         self._record_readers: dict[int, Callable[[bytes, list[int]], None]] = {
-            _SST: self._read_string_table, _BOUNDSHEET: self._read_sheet_name, 0xFD: self._read_shared_string_cell, 0x204: self._read_label,
-            0xD6: self._read_label, 0x04: self._read_label, 0x203: self._read_number, 0x03: self._read_number, 0x27E: self._read_rk,
+            _SST: self._read_string_table,
+            _BOUNDSHEET: self._read_sheet_name,
+            _HLINK: self._read_hyperlink,
+            0xFD: self._read_shared_string_cell,
             0xBD: self._read_mulrk,
-            0x06: self._read_formula, 0x206: self._read_formula, 0x406: self._read_formula, 0x207: self._read_formula_string, 0x07: self._read_formula_string,
-            0x14: self._read_header, 0x15: self._read_header, 0x1B6: self._read_text_box, _HLINK: self._read_hyperlink, 0x1C: self._read_note,
-            0x02: self._read_integer, 0x41E: self._read_format, 0xE0: self._read_style, 0x100D: self._read_series,
+            0x27E: self._read_rk,
+            0x02: self._read_integer,
+            0x14: self._read_header, 0x15: self._read_header,
+            0x1B6: self._read_text_box,
+            0x1C: self._read_note,
+            0x41E: self._read_format,
+            0xE0: self._read_style,
+            0x100D: self._read_series,
+            **dict.fromkeys((0x04, 0xD6, 0x204), self._read_label),
+            **dict.fromkeys((0x03, 0x203), self._read_number),
+            **dict.fromkeys((0x06, 0x206, 0x406), self._read_formula),
+            **dict.fromkeys((0x07, 0x207), self._read_formula_string),
         }  # fmt: skip
 
     def read_record(self, kind: int, data: bytes, joints: list[int]) -> None:
-        """Take one record."""
+        """Process one record."""
         if kind in _BOF:
             version = struct.unpack_from("<H", data)[0] if kind == 0x0809 else 0
             self._version = (
@@ -95,7 +106,7 @@ class _WorkbookReader:
             self._record_readers[kind](data, joints)
 
     def end_row(self) -> None:
-        """Add the cells of the row so far."""
+        """Add the cells of the current row."""
         self._document.add_text("\t".join(self._cells))
         self._cells.clear()
         self._row_chars = 0
@@ -109,11 +120,11 @@ class _WorkbookReader:
 
     def _add_text(self, text: str) -> None:
         self._row_chars += len(text) + 1
-        if text and self._row_chars < self._document.remaining_chars:  # a string that many cells show may be long
+        if text and self._row_chars < self._document.remaining_chars:  # many cells may share a long string
             self._cells.append(text)
 
     def _read_string(self, data: bytes, offset: int, width: int) -> str:
-        """Return a string: its length in ``width`` bytes, from Excel 97 a flag for UTF-16, then its characters."""
+        """Return a string: length in ``width`` bytes, from Excel 97 on a flag for UTF-16, then the characters."""
         length = data[offset] if width == 1 else struct.unpack_from("<H", data, offset)[0]
         offset += width
         if self._version < 8:
@@ -123,7 +134,7 @@ class _WorkbookReader:
         return raw.decode("utf-16-le" if wide else "latin-1", "replace")
 
     def _read_string_table(self, data: bytes, joints: list[int]) -> None:
-        """Read the table of strings; where a string goes on in a continuation, a new flag byte stands."""
+        """Read the string table; a string that crosses a continuation has a new flag byte there."""
         (count,) = struct.unpack_from("<I", data, 4)
         breaks = [*joints, len(data)]
         position, at = 8, 0
@@ -166,7 +177,7 @@ class _WorkbookReader:
         self._styles.append(struct.unpack_from("<H", data, 2)[0])
 
     def _add_number_cell(self, data: bytes, number: str, offset: int = 4) -> None:
-        """Take a number whose style stands at ``offset``."""
+        """Add a number whose style is at ``offset``."""
         (style,) = struct.unpack_from("<H", data, offset)
         known = self._version >= 5 and style < len(self._styles)
         self._add_cell(
@@ -203,7 +214,8 @@ class _WorkbookReader:
 
     def _read_formula(self, data: bytes, _: list[int]) -> None:
         offset = 7 if self._version == 2 else 6
-        if data[offset + 6 : offset + 8] != b"\xff\xff":  # else the result is a string, which follows, or none
+        # otherwise the result is a string in the next record, or nothing
+        if data[offset + 6 : offset + 8] != b"\xff\xff":
             self._add_number_cell(data, repr(struct.unpack_from("<d", data, offset)[0]))
 
     def _read_formula_string(self, data: bytes, _: list[int]) -> None:
@@ -225,7 +237,7 @@ class _WorkbookReader:
 
     def _read_note(self, data: bytes, _: list[int]) -> None:
         if self._version == 8:
-            self._document.add_text(self._read_string(data, 8, 2))  # who wrote it; the note itself is a text box
+            self._document.add_text(self._read_string(data, 8, 2))  # the author; the note's text is in a text box
         else:
             self._document.add_text(data[6:].decode(self._encoding, "replace"))
 
@@ -239,7 +251,7 @@ class _WorkbookReader:
 
 
 def _decode_rk(data: bytes, offset: int) -> str:
-    """Return a packed number: 30 bits of a float or an integer, perhaps times 100."""
+    """Return a packed number: 30 bits of a float or an integer, optionally times 100."""
     (packed,) = struct.unpack_from("<i", data, offset)
     number = (
         float(packed >> 2) if packed & 2 else struct.unpack("<d", struct.pack("<Q", (packed & 0xFFFFFFFC) << 32))[0]

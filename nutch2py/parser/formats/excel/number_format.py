@@ -1,4 +1,4 @@
-"""Number formats of Excel ([ECMA-376] Part 1, 18.8.30): a number as its cell shows it."""
+"""Excel number formats ([ECMA-376] Part 1, 18.8.30): formats a number as its cell displays it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nutch2py.support.bounded_cache import bounded_cache
 
 _EPOCH = datetime(1899, 12, 30)
 _LAST_DAY = 2_958_466  # after the year 9999
-_MAX_CODE_CHARS = 255  # characters, as in Excel
+_MAX_CODE_CHARS = 255  # as in Excel
 _MAX_DIGITS = 30
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|_(?P<space>.)|\*.|\[(?P<bracket>[^\]]*)\]?|(?P<half>AM/PM|A/P|上午/下午)'
@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
            "December")  # fmt: skip
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# of those built in, what looks the same everywhere; dates that follow the reader's country are written as ISO 8601 does
+# built-in formats that are equal in all locales; locale-dependent dates are formatted as ISO 8601
 _BUILT_IN = {
     1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
     14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
@@ -36,28 +36,28 @@ _LOCALE_FORMATS = frozenset({14, 22, *range(27, 37), *range(50, 59)})
 
 
 def format_general(number: float) -> str:
-    """Return a number without the noise of floating point.
+    """Return a number rounded to 15 digits, without floating-point noise.
 
-    >>> general(0.30000000000000004), general(7.0)
+    >>> format_general(0.30000000000000004), format_general(7.0)
     ('0.3', '7')
     """
     return f"{number:.15g}"
 
 
 def find_format_code(number: int, custom_formats: dict[int, str]) -> str:
-    """Return the code of a format by its number; ``custom_formats``: the formats of the workbook."""
+    """Return the format code with a number; ``custom_formats``: the formats of the workbook."""
     if number in _LOCALE_FORMATS:
         return _BUILT_IN[number]
     return custom_formats.get(number) or _BUILT_IN.get(number, "General")
 
 
 def format_cell(value: str, code: str) -> str:
-    """Return the number that a cell holds as its format shows it, the value itself when it is no number.
+    """Return a cell's number in its format, or the value itself when it is not a number.
 
-    >>> shown("1599.99", "$#,##0.00"), shown("-1599.99", "0.0;(0.0)"), shown("0.025", "0.0%"), shown("2.5", "# ?/?")
-    ('$1,599.99', '(1600.0)', '2.5%', '2 1/2')
-    >>> shown("45000.5", "d-mmm-yy h:mm AM/PM"), shown("1.5", "[h]:mm:ss"), shown("x", "0"), shown("1e9", "General")
-    ('15-Mar-23 12:00 PM', '36:00:00', 'x', '1000000000')
+    >>> format_cell("1599.99", "$#,##0.00"), format_cell("-1599.99", "0.0;(0.0)"), format_cell("0.025", "0.0%")
+    ('$1,599.99', '(1600.0)', '2.5%')
+    >>> format_cell("45000.5", "d-mmm-yy h:mm AM/PM"), format_cell("1.5", "[h]:mm:ss"), format_cell("x", "0")
+    ('15-Mar-23 12:00 PM', '36:00:00', 'x')
     """
     try:
         number = float(value)
@@ -76,7 +76,7 @@ def format_cell(value: str, code: str) -> str:
 
 @dataclass(frozen=True)
 class _FormatSection:
-    """A part of a format: (kind, text) in order. ``is_date``: whether it shows a date or time."""
+    """A section of a format: (kind, text) tokens in order. ``is_date``: whether it formats a date or time."""
 
     tokens: tuple[tuple[str, str], ...]
     is_date: bool
@@ -92,7 +92,7 @@ def _parse_sections(code: str) -> tuple[_FormatSection, ...]:
             sections.append(_build_section(tokens))
             tokens = []
         elif kind == "bracket":
-            if text.startswith("$"):  # a currency, and after the hyphen a language
+            if text.startswith("$"):  # a currency, and a language after the hyphen
                 tokens += [("text", currency)] if (currency := text[1:].partition("-")[0]) else []
             elif text and not text.lower().strip(text[0].lower()) and text[0].lower() in "hms":
                 tokens.append(("elapsed", text.lower()))
@@ -117,7 +117,7 @@ def _format_number(number: float, section: _FormatSection) -> str:
             format_general(number) if kind == "general" else text for kind, text in tokens if kind != "date"
         ).strip()
     digits = [index for index, (kind, _) in enumerate(tokens) if kind == "digit"]
-    if not digits:  # text alone, or the placeholder of a text: then the number as it is
+    if not digits:  # only text, or the placeholder of a text: then the number itself
         texts = "".join(text for kind, text in tokens if kind != "other" or text != "@").strip()
         return texts or ("" if any(kind == "text" for kind, _ in tokens) else format_general(number))
     slash = next((i for i, token in enumerate(tokens) if token == ("other", "/") and digits[0] < i), None)
@@ -133,7 +133,7 @@ def _format_number(number: float, section: _FormatSection) -> str:
     exact = Decimal(repr(number))
     exact *= Decimal(100) ** min(sum(token == ("other", "%") for token in tokens), 3)
     thousands = digits[-1] + 1 if exponent == len(tokens) else len(tokens)
-    while thousands < len(tokens) and tokens[thousands] == ("other", ","):  # each comma at the end divides by 1,000
+    while thousands < len(tokens) and tokens[thousands] == ("other", ","):  # each trailing comma divides by 1,000
         exact /= 1000
         thousands += 1
     power = 0
@@ -166,7 +166,7 @@ def _fill_digits(
     grouped: bool,
     power: int,
 ) -> str:
-    """Put digits into the places of a format, those of the integer from its end; what is too long stands first."""
+    """Fill the digit placeholders of a format, the integer's from its end; extra digits come first."""
     places: dict[int, str] = {}
     left = integer
     for index in reversed(whole):
@@ -187,7 +187,7 @@ def _fill_digits(
                 used += 1
             elif index > exponent and exponent >= 0:
                 out.append(f"{abs(power):0{sum(k == 'digit' for k, _ in tokens[exponent:])}d}")
-                exponent = -1  # the other digits of the exponent are in it
+                exponent = -1  # the other exponent digits are included
         elif kind == "exponent":
             out.append("E" + ("-" if power < 0 else text[1:].strip("-")))
         elif (kind, text) == ("other", ".") and index == point:
@@ -227,7 +227,7 @@ def _format_date(number: float, section: _FormatSection) -> str:
     half = any(kind == "half" for kind, _ in tokens)
     hour = (moment.hour % 12 or 12) if half else moment.hour
     units = [(text[0].lower(), index) for index, (kind, text) in enumerate(tokens) if kind in ("date", "elapsed")]
-    # m is a minute behind an hour and before a second, else a month
+    # m is a minute after an hour and before a second, else a month
     minutes = {
         index
         for at, (letter, index) in enumerate(units)

@@ -1,4 +1,4 @@
-"""Workbooks that Excel encrypts under its own default password, which opens them without asking ([MS-OFFCRYPTO])."""
+"""Decrypts workbooks encrypted with Excel's default password, which Excel opens without a prompt ([MS-OFFCRYPTO])."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from nutch2py.parser.formats.containers.zip_package import xml_events
 from nutch2py.parser.formats.document_parser import parse_int
 
 _DEFAULT_PASSWORD = "VelvetSweatshop".encode("utf-16-le")
-_STANDARD_SPINS, _MAX_SPINS = 50_000, 200_000  # Office takes 100,000
+_STANDARD_SPINS, _MAX_SPINS = 50_000, 200_000  # Office uses 100,000
 _SEGMENT_BYTES = 4096
-_AES_KEYS = (128, 192, 256)  # bits
+_AES_KEYS = (128, 192, 256)
 _HASH_NAMES = {"SHA1": "sha1", "SHA-1": "sha1", "SHA256": "sha256", "SHA384": "sha384", "SHA512": "sha512"}
+# block keys of agile encryption
 _VERIFIER_INPUT_BLOCK, _VERIFIER_VALUE_BLOCK, _KEY_VALUE_BLOCK = (
     bytes.fromhex(key) for key in ("fea7d2763b4b9e79", "d7aa0f6d3061344e", "146e0be7abacd0d6")
-)  # blocks of agile encryption
+)
 
 
 def decrypt_package(info: bytes, package: bytes) -> bytes | None:
-    """Return the package of an encrypted document, None when the password is another one.
+    """Return the package of an encrypted document, None when it has another password.
 
     ``info`` and ``package``: the streams EncryptionInfo and EncryptedPackage.
     """
@@ -72,7 +73,7 @@ def _decrypt_standard(info: bytes, data: bytes) -> bytes | None:
 
 
 class _KeyParams(NamedTuple):
-    """What an element of the description says."""
+    """Encryption parameters of an element of the description."""
 
     salt: bytes
     hash_name: str

@@ -1,4 +1,4 @@
-"""Workbooks of Excel 5 to 2003 encrypted under Excel's default password ([MS-XLS] 2.2.10, [MS-OFFCRYPTO] 2.3)."""
+"""Decrypts workbooks of Excel 5 to 2003 with Excel's default password ([MS-XLS] 2.2.10, [MS-OFFCRYPTO] 2.3)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from collections.abc import Callable
 from itertools import cycle, islice
 
 _DEFAULT_PASSWORD = "VelvetSweatshop"
-_BLOCK_BYTES = 1024  # bytes of the stream that are encrypted with one key
+_BLOCK_BYTES = 1024  # of the stream, encrypted with one key
 _XOR, _RC4 = 0, 1
-_XOR_PAD = 0xBB  # what fills the sixteenth byte of a key of XOR, beside the fifteen of the password
-_BOUNDSHEET = 0x85  # whose first four bytes are as they are
-_PLAIN_RECORDS = frozenset(
-    {0x09, 0x0209, 0x0409, 0x0809, 0x2F, 0xE1, 0x0194, 0x0195, 0x0196, 0x0138}
-)  # records as they are
-_HASH_REPEATS, _WEAK_KEY_BYTES = 16, 5  # how often, and how many bytes of it, the first hash goes into the second
+_XOR_PAD = 0xBB  # the sixteenth byte of an XOR key, after the fifteen of the password
+_BOUNDSHEET = 0x85  # its first four bytes are not encrypted
+# records without encryption
+_PLAIN_RECORDS = frozenset({0x09, 0x0209, 0x0409, 0x0809, 0x2F, 0xE1, 0x0194, 0x0195, 0x0196, 0x0138})
+_HASH_REPEATS, _WEAK_KEY_BYTES = 16, 5  # repetitions and length of the first hash in the second
 _RC4_BITS = frozenset({40, 56, 64, 80, 128})
 
 
 def decrypt_workbook(stream: bytes, filepass: bytes) -> bytes | None:
-    """Return a workbook with its records as they are, None when the password is another one.
+    """Return a workbook with decrypted records, None when it has another password.
 
-    ``filepass``: the data of its record FilePass, which stays where it is.
+    ``filepass``: the data of its record FilePass, which stays in place.
     """
     try:
         kind = _XOR if len(filepass) == 4 else struct.unpack_from("<H", filepass)[0]
@@ -46,7 +45,7 @@ def _xor_verifier() -> int:
 
 
 def _decrypt_xor(stream: bytes, key: int) -> bytes:
-    """Turn every byte by three bits and undo the sixteen bytes of the key, from where the record ends on."""
+    """Rotate every byte by three bits and remove the key of sixteen bytes, aligned to the end of the record."""
     low, high = key & 0xFF, key >> 8
     keys = [
         _rotate_left(byte ^ (high if at % 2 else low), 2)
@@ -67,9 +66,9 @@ def _rotate_left(byte: int, bits: int) -> int:
     return (byte << bits | byte >> (8 - bits)) & 0xFF
 
 
-def _derive_rc4_key(told: bytes) -> Callable[[int], bytes] | None:
-    """Return what gives the key of a block, after the salt, the verifier and its hash; None for another password."""
-    salt, verifier, expected = told[:16], told[16:32], told[32:48]
+def _derive_rc4_key(info: bytes) -> Callable[[int], bytes] | None:
+    """Return a function from block number to key, None for another password. ``info``: salt, verifier and its hash."""
+    salt, verifier, expected = info[:16], info[16:32], info[32:48]
     first = hashlib.md5(_DEFAULT_PASSWORD.encode("utf-16-le")).digest()[:_WEAK_KEY_BYTES]
     weak = hashlib.md5((first + salt) * _HASH_REPEATS).digest()[:_WEAK_KEY_BYTES]
 
@@ -80,11 +79,11 @@ def _derive_rc4_key(told: bytes) -> Callable[[int], bytes] | None:
     return key_of if len(expected) == 16 and hashlib.md5(opened[:16]).digest() == opened[16:] else None
 
 
-def _derive_crypto_api_key(told: bytes) -> Callable[[int], bytes] | None:
-    (size,) = struct.unpack_from("<I", told, 4)
-    (bits,) = struct.unpack_from("<I", told, 8 + 16)
+def _derive_crypto_api_key(info: bytes) -> Callable[[int], bytes] | None:
+    (size,) = struct.unpack_from("<I", info, 4)
+    (bits,) = struct.unpack_from("<I", info, 8 + 16)
     at = 8 + size + 4
-    salt, verifier, expected = told[at : at + 16], told[at + 16 : at + 32], told[at + 36 : at + 56]
+    salt, verifier, expected = info[at : at + 16], info[at + 16 : at + 32], info[at + 36 : at + 56]
     if (bits or 40) not in _RC4_BITS or len(expected) < 20:
         return None
     digest = hashlib.sha1(salt + _DEFAULT_PASSWORD.encode("utf-16-le")).digest()
@@ -105,14 +104,14 @@ def _rc4(key: bytes, data: bytes) -> bytes:
 
 
 def _decrypt_rc4(stream: bytes, key_of: Callable[[int], bytes]) -> bytes:
-    """Decrypt the stream block by block; the heads of records are counted, but are as they are."""
+    """Decrypt the stream block by block; record headers count as positions but are not encrypted."""
     blocks = range(0, len(stream), _BLOCK_BYTES)
     whole = b"".join(_rc4(key_of(number), stream[at : at + _BLOCK_BYTES]) for number, at in enumerate(blocks))
     return _decrypt_records(stream, lambda start, end: whole[start:end])
 
 
 def _decrypt_records(stream: bytes, opened: Callable[[int, int], bytes]) -> bytes:
-    """Return the stream with the data of its records opened."""
+    """Return the stream with the data of its records decrypted."""
     out = bytearray(stream)
     at = 0
     while at + 4 <= len(stream):

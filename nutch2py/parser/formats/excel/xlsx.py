@@ -1,4 +1,4 @@
-"""The sheets of a workbook since 2007: names, cells, headers and links."""
+"""Reads the sheets of an xlsx workbook: names, cells, headers and links."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nutch2py.parser.formats.excel.number_format import find_format_code, format
 
 
 def read_sheets(package: ZipPackage, document: ParsedDocument) -> None:
-    """Read every sheet in the order of the workbook: its name, then a line a row with tabs between the cells."""
+    """Read every sheet in workbook order: its name, then a line per row with tabs between the cells."""
     strings = [*_read_shared_strings(package.read("xl/sharedStrings.xml"))]
     codes = _read_style_codes(package.read("xl/styles.xml"))
     links = read_relationships(package.read("xl/_rels/workbook.xml.rels"))
@@ -61,7 +61,7 @@ def _read_sheet(package: ZipPackage, name: str, strings: list[str], codes: list[
     folder, _, file = name.rpartition("/")
     targets = read_relationships(package.read(f"{folder}/_rels/{file}.rels"))
     row: list[str] = []
-    width = 0  # characters of the row
+    width = 0  # characters of the current row
     kind = inside = ""
     style = 0
     parts: list[str] = []  # of a value
@@ -88,7 +88,7 @@ def _read_sheet(package: ZipPackage, name: str, strings: list[str], codes: list[
         elif tag == "c":
             text = _cell_text(kind, "".join(parts), codes[style] if style < len(codes) else "General", strings)
             width += len(text) + 1
-            if width < document.remaining_chars:  # a string that many cells show may be long
+            if width < document.remaining_chars:  # many cells may share a long string
                 row.append(text)
         elif tag == "row":
             document.add_text("\t".join(row).strip("\t"))

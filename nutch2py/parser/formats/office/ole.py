@@ -1,4 +1,4 @@
-"""Office files before 2007 and Outlook messages: compound files (OLE), each told by the streams that it holds."""
+"""Office files before 2007 and Outlook messages: compound files (OLE), dispatched by the names of their streams."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nutch2py.records.webpage import WebPage
 
 
 class OleParser(DocumentParser):
-    """Word, Excel, PowerPoint and Outlook files, with what is embedded in them."""
+    """Reads Word, Excel, PowerPoint and Outlook files with their embedded documents."""
 
     content_types = (
         r"application/(?:msword|x-tika-msoffice(?:-.*)?"
@@ -34,7 +34,7 @@ class OleParser(DocumentParser):
         self._embedded_parser = EmbeddedDocumentParser(conf)
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
-        """Read a compound file, or a sheet of Excel 2 to 4, which is none."""
+        """Read a compound file, or a plain sheet of Excel 2 to 4."""
         if content[:8] != OLE_MAGIC:
             self._read_non_compound(content, document)
             return
@@ -53,8 +53,8 @@ class OleParser(DocumentParser):
             raise EncryptedDocumentError("the file needs a password")
         found = False
         with unpack_budget(self.conf) as budget:
-            for place in sorted(folders, key=lambda place: (bool(place), place)):
-                for folder, name in sorted(folders[place]):
+            for path in sorted(folders, key=lambda path: (bool(path), path)):
+                for folder, name in sorted(folders[path]):
                     found |= self._read_stream(ole, folder, name, document, budget)
         if not found:
             raise UnreadableDocumentError(f"compound file without a document: {', '.join(sorted(names))[:200]}")
@@ -62,7 +62,7 @@ class OleParser(DocumentParser):
     def _read_stream(
         self, ole: OleFile, folder: list[str], name: str, document: ParsedDocument, budget: UnpackBudget
     ) -> bool:
-        """Read the document that a stream is the main one of; tell whether it was one."""
+        """Read the document whose main stream this is; return whether the stream belongs to a document."""
         lower = name.lower()
         inner = bool(folder)
         try:
@@ -99,13 +99,13 @@ class OleParser(DocumentParser):
         if content[:4] in (b"\xdb\xa5-\x00", b"\x31\xbe\x00\x00", b"\x9b\xa5\x21\x00"):
             raise UnreadableDocumentError("a Word file older than Word 6")
         before = document.text_length
-        self._embedded_parser.parse_into(document, "", content)  # often HTML, RTF or a newer format under an old name
+        self._embedded_parser.parse_into(document, "", content)  # often HTML, RTF or a newer format with an old name
         if document.text_length == before:
             raise UnreadableDocumentError("not a compound file")
 
 
 def read_ole10_native(data: bytes) -> tuple[str, bytes]:
-    """Return name and content of an embedded file (stream Ole10Native); the data itself when it is of another form."""
+    """Return name and content of an embedded file (stream Ole10Native); the raw data when it has another form."""
     try:
         position = 6
         name_end = data.index(b"\0", position)

@@ -1,4 +1,4 @@
-"""Word, Excel and PowerPoint since 2007 (Office Open XML): read from the package itself, in order of the document."""
+"""Word, Excel and PowerPoint since 2007 (Office Open XML), read directly from the package in document order."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _ALT_CHUNK_TYPES = {"htm": "text/html", "html": "text/html", "xhtml": "applicati
 
 
 class OoxmlParser(DocumentParser):
-    """Text, links, notes, comments, headers, charts and embedded documents of docx, xlsx and pptx packages."""
+    """Reads text, links, notes, comments, headers, charts and embedded documents of docx, xlsx and pptx packages."""
 
     content_types = (
         r"application/(?:vnd\.openxmlformats-officedocument\..*|x-tika-ooxml(?:-protected)?"
@@ -65,7 +65,7 @@ class OoxmlParser(DocumentParser):
         self._embedded_parser = EmbeddedDocumentParser(conf)
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
-        """Read a package; one that is encrypted is an OLE file and is read, and refused, as such."""
+        """Read a package; an encrypted one is a compound file and is read as such."""
         if content[:4] == b"\xd0\xcf\x11\xe0":
             from nutch2py.parser.formats.office.ole import OleParser
 
@@ -114,7 +114,7 @@ class OoxmlParser(DocumentParser):
         outlinks: list[Outlink] = []
         document.add_text("".join(read_part_text(package.read(name), targets, outlinks, lists)))
         named = {link.url for link in outlinks}
-        # templates, pictures and documents that are elsewhere are linked, too
+        # templates, images and external documents are links too
         elsewhere = [target for _, target in links.values() if target.startswith(("http://", "https://"))]
         outlinks += [
             Outlink(target) for target in dict.fromkeys((*targets.values(), *elsewhere)) if target not in named
@@ -122,10 +122,10 @@ class OoxmlParser(DocumentParser):
         for link in outlinks:
             document.add_link(link.url, link.anchor)
         for target in dict.fromkeys(target for kind, target in links.values() if kind == "aFChunk"):
-            # a document whose text stands in this one (altChunk)
-            place = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
+            # an external part whose text belongs to this one (altChunk)
+            path = target.lstrip("/") if target.startswith("/") else posixpath.normpath(f"{folder}/{target}")
             self._embedded_parser.parse_into(
-                document, "", package.read(place), _ALT_CHUNK_TYPES.get(place.lower().rpartition(".")[2])
+                document, "", package.read(path), _ALT_CHUNK_TYPES.get(path.lower().rpartition(".")[2])
             )
 
 
@@ -143,7 +143,7 @@ def _part_order(name: str) -> tuple[int, list[str | int]]:
 
 
 def read_simple_values(content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (element, text) of a file whose elements hold nothing but text."""
+    """Yield (element, text) of a file whose elements contain only text."""
     text: list[str] = []
     for event in xml_events(content):
         if event.kind == "text":
@@ -155,7 +155,7 @@ def read_simple_values(content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def read_master_texts(content: bytes) -> Iterator[str]:
-    """Yield the texts that a master or a layout shows on its slides: not those of places that slides fill."""
+    """Yield the texts of a master or layout that appear on slides; skips placeholders, which slides fill."""
     words: list[str] = []
     filled = inside = False
     for event in xml_events(content):
@@ -176,16 +176,17 @@ def read_master_texts(content: bytes) -> Iterator[str]:
 def read_part_text(
     content: bytes, targets: dict[str, str], outlinks: list[Outlink], lists: DocxLists | None = None
 ) -> Iterator[str]:
-    """Yield the text of a part of a document; links with their anchors go to ``outlinks``.
+    """Yield the text of a document part; adds its links with anchors to ``outlinks``.
 
-    Text stands in ``t`` elements of any namespace (``v`` in charts); fallbacks of newer drawings would repeat it.
+    Text is in ``t`` elements of any namespace (``v`` in charts). Fallbacks of newer drawings are skipped: they repeat
+    it.
     """
     skipped = 0
     holder = ""
     link: list[str] | None = None  # target, then the words of the anchor
     linked = ""  # element that ends the link
     fields = _FieldTracker(outlinks)
-    item = {"numId": "", "ilvl": "", "pStyle": ""}  # of a paragraph: its list, its level in it, its style
+    item = {"numId": "", "ilvl": "", "pStyle": ""}  # of the current paragraph: list, level and style
     for event in xml_events(content):
         kind, name = event.kind, event.name
         if skipped:
@@ -236,15 +237,15 @@ def read_part_text(
 
 
 class _FieldTracker:
-    """The fields that are open, in each other: their codes, and the words that stand for them, which anchor links."""
+    """Tracks nested open fields: their codes, and the texts of their results, which become link anchors."""
 
     def __init__(self, outlinks: list[Outlink]) -> None:
         self._outlinks = outlinks
         self._codes: list[list[str]] = []
-        self._result_texts: list[list[str] | None] = []  # of each field, None before its code ends
+        self._result_texts: list[list[str] | None] = []  # of each field; None before its code ends
 
     def handle_mark(self, kind: str) -> None:
-        """Begin or end a field, or the code of one."""
+        """Process a field mark: begin, separate or end."""
         if kind == "begin":
             self._codes.append([])
             self._result_texts.append(None)
@@ -258,11 +259,11 @@ class _FieldTracker:
                 outer.append(join_anchor(words))
 
     def add_code(self, text: str) -> None:
-        """Take a piece of a code."""
+        """Add a part of a field code."""
         if self._codes:
             self._codes[-1].append(text)
 
     def add_text(self, text: str) -> None:
-        """Take a piece of what stands for a field."""
+        """Add a part of a field result."""
         if self._result_texts and (words := self._result_texts[-1]) is not None:
             words.append(text)

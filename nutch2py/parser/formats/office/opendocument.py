@@ -1,4 +1,4 @@
-"""OpenDocument (odt, ods, odp, odg) and its forerunner of OpenOffice 1."""
+"""OpenDocument (odt, ods, odp, odg) and its predecessor of OpenOffice 1."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nutch2py.parser.formats.office.ooxml import read_simple_values
 from nutch2py.records.webpage import WebPage
 
 _PARAGRAPHS = frozenset({"p", "h"})
-_ASIDE_ELEMENTS = frozenset({"annotation", "note", "text-box"})  # stand within a paragraph, and are no part of it
+_ASIDE_ELEMENTS = frozenset({"annotation", "note", "text-box"})  # inside a paragraph, but not part of it
 _SKIPPED_ELEMENTS = frozenset(
     {"deletion", "tracked-changes", "scripts", "binary-data", "forms", "sequence-decls", "ruby-text"}
 )
@@ -29,7 +29,7 @@ _PROPERTIES = {
 
 
 class OpenDocumentParser(DocumentParser):
-    """Text, links, headers and embedded documents of a package, or of its flat form (one XML file)."""
+    """Reads text, links, headers and embedded documents of a package, or of the flat form (one XML file)."""
 
     content_types = r"application/(?:x-)?vnd\.(?:oasis\.opendocument|sun\.xml)\..*"
 
@@ -48,7 +48,7 @@ class OpenDocumentParser(DocumentParser):
     def read_package(self, package: ZipPackage, document: ParsedDocument) -> None:
         """Read an opened package."""
         if b"encryption-data" in package.read("META-INF/manifest.xml"):
-            raise EncryptedDocumentError("the manifest names a key")
+            raise EncryptedDocumentError("the manifest contains encryption data")
         body = package.read("content.xml")
         if not body:
             package.raise_if_broken(document)
@@ -71,8 +71,8 @@ class OpenDocumentParser(DocumentParser):
 def read_content(content: bytes, document: ParsedDocument) -> None:
     """Add the paragraphs and links of ``content.xml`` or ``styles.xml``."""
     line: list[str] = []
-    aside: list[tuple[list[str], int]] = []  # paragraphs that are interrupted by a note or an annotation
-    links: list[tuple[str, int]] = []  # target, length of the line where its anchor begins
+    aside: list[tuple[list[str], int]] = []  # paragraphs interrupted by a note or an annotation
+    links: list[tuple[str, int]] = []  # target, length of the line at the start of its anchor
     paragraphs = skipped = 0
     for event in xml_events(content):
         kind, name = event.kind, event.name

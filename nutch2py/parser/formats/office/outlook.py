@@ -1,4 +1,4 @@
-"""Outlook messages ([MS-OXMSG]): subject, people, body and attachments."""
+"""Outlook messages ([MS-OXMSG]): subject, addresses, body and attachments."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SUBJECT, _SENDER, _ADDRESS, _TO, _CC, _BODY, _HTML = "0037", "0C1A", "0C1F", "0
 _INTERNET_CODE_PAGE, _MESSAGE_CODE_PAGE = 0x3FDE0003, 0x3FFD0003
 _LOCALE = 0x3FF10003
 _ENTRY_BYTES, _MAX_PROPERTIES = 16, 10_000
-# Windows' numbers of encodings that are no code pages of its own
+# Windows' numbers of other encodings than its own code pages
 _CODE_PAGES = {
     65001: "utf-8", 20127: "us-ascii", 20866: "koi8-r", 21866: "koi8-u", 20932: "euc-jp", 51932: "euc-jp",
     50220: "iso-2022-jp", 50221: "iso-2022-jp", 50222: "iso-2022-jp", 50225: "iso-2022-kr", 51949: "euc-kr",
     936: "gbk", 51936: "gb2312", 52936: "hz-gb-2312", 54936: "gb18030", 10000: "macintosh", 10007: "x-mac-cyrillic",
     **{28590 + n: f"iso-8859-{n}" for n in (*range(1, 10), 13, 15)}, 38598: "iso-8859-8-i",
 }  # fmt: skip
-# Windows' code pages of languages by the lower ten bits of a locale's number ([MS-LCID]); 1252 of the others
+# Windows code pages by the lower ten bits of a locale ([MS-LCID]); 1252 for other languages
 _LANGUAGE_CODE_PAGES = {
     **dict.fromkeys((0x05, 0x0E, 0x15, 0x18, 0x1A, 0x1B, 0x1C, 0x24), 1250),  # cs hu pl ro hr sk sq sl
     **dict.fromkeys((0x02, 0x19, 0x22, 0x23, 0x2F, 0x3F, 0x40, 0x44), 1251),  # bg ru uk be mk kk ky tt
@@ -34,7 +34,7 @@ _FILE_NAME, _LONG_NAME, _DATA = "3704", "3707", "37010102"
 
 
 class MessagePart(NamedTuple):
-    """An attachment or a body. ``declared``: its Content-Type as a header would give it, None when nothing tells it."""
+    """An attachment or a body. ``declared``: its Content-Type, None when it is unknown."""
 
     name: str
     content: bytes
@@ -42,11 +42,11 @@ class MessagePart(NamedTuple):
 
 
 def read_message(ole: OleFile, folder: list[str], document: ParsedDocument) -> Iterator[MessagePart]:
-    """Add what a message says; yield its attachments, and its HTML body, if it has no other, first."""
+    """Add the texts of a message; yield its HTML body, when it has no other, and its attachments."""
     encoding = _encoding_of_property(ole, folder, _MESSAGE_CODE_PAGE) or _encoding_of_language(ole, folder)
 
-    def text(name: str, place: list[str] = folder) -> str:
-        return _read_text_property(ole, place, name, encoding)
+    def text(name: str, location: list[str] = folder) -> str:
+        return _read_text_property(ole, location, name, encoding)
 
     document.set_metadata("title", text(_SUBJECT))
     document.set_metadata("dc:creator", text(_SENDER))
@@ -60,13 +60,13 @@ def read_message(ole: OleFile, folder: list[str], document: ParsedDocument) -> I
         yield MessagePart("", html, f"text/html; charset={of_html}" if of_html else "text/html")
     for name in ole.storages(folder):
         if name.startswith("__attach"):
-            place = [*folder, name]
-            label = text(_LONG_NAME, place) or text(_FILE_NAME, place)
-            yield MessagePart(label, ole.get_stream(place, f"__substg1.0_{_DATA}"))
+            location = [*folder, name]
+            label = text(_LONG_NAME, location) or text(_FILE_NAME, location)
+            yield MessagePart(label, ole.get_stream(location, f"__substg1.0_{_DATA}"))
 
 
 def _read_text_property(ole: OleFile, folder: list[str], name: str, encoding: str | None) -> str:
-    """Return a text property, stored as UTF-16 or in the encoding of the message; where none is told, it is guessed."""
+    """Return a text property, stored as UTF-16 or in the encoding of the message, which is guessed when undeclared."""
     wide = ole.get_stream(folder, f"__substg1.0_{name}001F")
     if wide:
         return wide.decode("utf-16-le", "replace").rstrip("\0")
@@ -75,7 +75,7 @@ def _read_text_property(ole: OleFile, folder: list[str], name: str, encoding: st
 
 
 def _encoding_of_language(ole: OleFile, folder: list[str]) -> str | None:
-    """Return the encoding of Windows for the language of a message, None when that is not told."""
+    """Return the Windows encoding for the language of a message, None when it is undeclared."""
     locale = _read_number_property(ole, folder, _LOCALE)
     if not locale:
         return None
@@ -84,15 +84,15 @@ def _encoding_of_language(ole: OleFile, folder: list[str]) -> str | None:
 
 
 def _encoding_of_property(ole: OleFile, folder: list[str], wanted: int) -> str | None:
-    """Return the encoding that a code page property of a message names."""
+    """Return the encoding of a message's code page property."""
     page = _read_number_property(ole, folder, wanted)
     return None if page is None else resolve_label(_CODE_PAGES.get(page) or f"cp{page}")
 
 
 def _read_number_property(ole: OleFile, folder: list[str], wanted: int) -> int | None:
-    """Return a number among the properties of a message ([MS-OXMSG] 2.4: entries of 16 bytes), None without it."""
+    """Return a number property of a message ([MS-OXMSG] 2.4: entries of 16 bytes), None when it is missing."""
     stream = ole.get_stream(folder, "__properties_version1.0")
-    start = 24 if len(stream) % _ENTRY_BYTES else 32  # the header of a message within one is shorter
+    start = 24 if len(stream) % _ENTRY_BYTES else 32  # the header of an embedded message is shorter
     for at in range(start, min(len(stream), _MAX_PROPERTIES * _ENTRY_BYTES), _ENTRY_BYTES):
         if stream[at : at + 4] == wanted.to_bytes(4, "little"):
             return int.from_bytes(stream[at + 8 : at + 12], "little")

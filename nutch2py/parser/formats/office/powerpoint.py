@@ -1,4 +1,4 @@
-"""PowerPoint 97 to 2003 ([MS-PPT]): the texts of slides, notes and masters, links, and embedded files."""
+"""PowerPoint 97 to 2003 ([MS-PPT]): texts of slides, notes and masters, links and embedded files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLACEHOLDERS = ("Click to edit", "Second level", "Third level", "Fourth level",
 
 
 def read_slides(stream: bytes, document: ParsedDocument, budget: UnpackBudget) -> Iterator[bytes]:
-    """Add texts and links; yield the embedded files. A text that stands in the file twice is added once."""
+    """Add texts and links; yield the embedded files. A repeated text is added once."""
     reader = _SlideReader(document, budget)
     reader.read_records(stream, 0, len(stream), 0, 0)
     if not reader.record_count:

@@ -1,4 +1,4 @@
-"""Fields of Word ([ECMA-376] Part 1, 17.16; the same in doc, docx and RTF): what their codes link to."""
+"""Targets of Word fields ([ECMA-376] Part 1, 17.16; the same codes in doc, docx and RTF)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from itertools import islice
 
 _FIELD_TOKEN = re.compile(r'"((?:[^"\\]|\\.)*)"?|\\([a-z])|([^\s"\\]\S*)', re.IGNORECASE)
-_SWITCHES_WITH_VALUE = frozenset("lot")  # switches of HYPERLINK that a value follows: a bookmark, a tip, a frame
+_SWITCHES_WITH_VALUE = frozenset("lot")  # switches of HYPERLINK with a value: bookmark, tooltip, frame
 _MAX_TOKENS = 20
-_MAX_CODE_CHARS = 5000  # characters
+_MAX_CODE_CHARS = 5000
 
 
 def find_field_target(code: str) -> str:
-    r"""Return the URL or the file that a field links to or takes from the web, "" for other fields.
+    r"""Return the URL or file that a field links to or includes from the web, "" for other fields.
 
-    >>> field_target(r'HYPERLINK \o "a tip" "http://h.test/a" \l "b"'), field_target(r'HYPERLINK \l "_Toc1"')
+    >>> find_field_target(r'HYPERLINK \o "a tip" "http://h.test/a" \l "b"'), find_field_target(r'HYPERLINK \l "_Toc1"')
     ('http://h.test/a', '')
-    >>> field_target('INCLUDEPICTURE "http://h.test/a.png" \\d'), field_target('PAGEREF _Toc1'), field_target('=1+1')
-    ('http://h.test/a.png', '', '')
+    >>> find_field_target('INCLUDEPICTURE "http://h.test/a.png" \\d'), find_field_target('PAGEREF _Toc1')
+    ('http://h.test/a.png', '')
     """
     words = [*islice(_FIELD_TOKEN.finditer(code[:_MAX_CODE_CHARS]), _MAX_TOKENS)]
     if not words:

@@ -1,4 +1,4 @@
-"""Numbers of Word's lists ([ECMA-376] Part 1, 17.9): counted as Word counts, and written as their level says."""
+"""List numbering of Word ([ECMA-376] Part 1, 17.9): counts items and formats their numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from nutch2py.parser.formats.containers.zip_package import XmlEvent, get_attribu
 from nutch2py.parser.formats.document_parser import parse_int
 
 MAX_LEVELS = 9
-_MAX_TEXT_CHARS = 100  # characters of a level's text
-_MAX_LETTERS, _MAX_ROMAN = 780, 3999  # numbers above are written with digits
-_MAX_STYLE_DEPTH = 20  # that a style is based on
+_MAX_TEXT_CHARS = 100  # of a level's text
+_MAX_LETTERS, _MAX_ROMAN = 780, 3999  # larger numbers are formatted as digits
+_MAX_STYLE_DEPTH = 20  # of styles based on others
 _LEVEL_REFERENCE = re.compile(r"%([1-9])")
 _ROMAN = ((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"),
           (9, "ix"), (5, "v"), (4, "iv"), (1, "i"))  # fmt: skip
@@ -21,19 +21,19 @@ _CHINESE_FORMATS = re.compile("(?:chinese|taiwanese|japanese|ideograph).*", re.I
 
 @dataclass
 class ListLevel:
-    """How a level of a list is numbered. ``text`` has %1 to %9 for the numbers of the levels."""
+    """Numbering of one list level. ``text`` contains %1 to %9 for the numbers of the levels."""
 
     start: int = 1
     number_format: str = "decimal"
     text: str = ""
-    is_legal: bool = False  # all numbers with digits
+    is_legal: bool = False  # format all numbers as digits
     style: str = ""
-    restart: int = MAX_LEVELS  # it begins anew after an item of a level above this one
+    restart: int = MAX_LEVELS  # the count restarts after an item of a level above this one
 
 
 @dataclass
 class NumberingInstance:
-    """A list: which definition it follows, and where it differs."""
+    """A list: its definition, and its overrides."""
 
     definition: str = ""
     starts: dict[int, int] = field(default_factory=dict)
@@ -41,13 +41,13 @@ class NumberingInstance:
 
 
 class ListCounter:
-    """The numbers of a list so far, those of its upper levels with them."""
+    """Current numbers of a list at all levels."""
 
     def __init__(self) -> None:
         self._counts: list[int | None] = [None] * MAX_LEVELS
 
     def advance(self, levels: dict[int, ListLevel], level: int, restart: int | None = None) -> str:
-        """Go to the next item of a level and return its number as it is written."""
+        """Advance to the next item of a level and return its formatted number."""
         counts = self._counts
         for above in range(level):
             if counts[above] is None:
@@ -64,7 +64,7 @@ class ListCounter:
         if own is None or own.number_format in ("bullet", "none"):
             return ""
 
-        def place(match: re.Match[str]) -> str:
+        def substitute(match: re.Match[str]) -> str:
             other = int(match[1]) - 1
             count = counts[other]
             kind = levels.get(other, ListLevel()).number_format
@@ -72,11 +72,11 @@ class ListCounter:
                 return ""
             return format_number(count, "decimal" if own.is_legal else kind)
 
-        return _LEVEL_REFERENCE.sub(place, own.text[:_MAX_TEXT_CHARS])
+        return _LEVEL_REFERENCE.sub(substitute, own.text[:_MAX_TEXT_CHARS])
 
 
 class ListNumbering:
-    """The lists of a document by name, and the definitions that they follow. Asked paragraph by paragraph, in order."""
+    """The lists of a document by name, and their definitions. Call it for each paragraph in order."""
 
     def __init__(self) -> None:
         self.definitions: dict[str, dict[int, ListLevel]] = {}
@@ -85,7 +85,7 @@ class ListNumbering:
         self._started: set[tuple[str, int]] = set()
 
     def next_number(self, num: str, level: int) -> str:
-        """Return what stands before the next paragraph of a list, "" when there is no such list."""
+        """Return the number before the next paragraph of a list, "" when the list is unknown."""
         found = self.instances.get(num)
         if found is None:
             return ""
@@ -100,30 +100,30 @@ class ListNumbering:
         return self._counters.setdefault(definition, ListCounter()).advance(levels, level, restart)
 
     def resolve_definition(self, definition: str) -> str:
-        """Return the definition that one stands for."""
+        """Return the definition that applies for a definition."""
         return definition
 
     def level_of_style(self, num: str, style: str) -> int:
-        """Return the level of a list whose paragraphs have a style, 0 if there is none."""
+        """Return the level of a list whose paragraphs have a style, 0 when there is none."""
         found = self.instances.get(num)
         levels = self.definitions.get(found.definition, {}) if found else {}
         return next((at for at, level in levels.items() if level.style == style), 0)
 
 
 class DocxLists(ListNumbering):
-    """The lists of a docx package, of its files numbering.xml and styles.xml."""
+    """The lists of a docx package, from numbering.xml and styles.xml."""
 
     def __init__(self, numbering: bytes, styles: bytes) -> None:
         super().__init__()
-        self._definitions_by_style: dict[str, str] = {}  # style of a list -> definition
-        self._style_links: dict[str, str] = {}  # definition -> style of the list that it stands for
-        self._styles: dict[str, tuple[str, str, str]] = {}  # style -> what it is based on, list, level
+        self._definitions_by_style: dict[str, str] = {}  # list style -> definition
+        self._style_links: dict[str, str] = {}  # definition -> list style that it refers to
+        self._styles: dict[str, tuple[str, str, str]] = {}  # style -> base style, list, level
         if numbering:
             self._read_numbering(numbering)
             self._read_styles(styles)
 
     def paragraph_number(self, num: str, level: str, style: str) -> str:
-        """Return what stands before a paragraph, "" without a list. ``num``, ``level``: its own, "" for its style's."""
+        """Return the number before a paragraph, "" for none. ``num``, ``level``: its own, or "" for its style's."""
         for _ in range(_MAX_STYLE_DEPTH):
             if num or style not in self._styles:
                 break
@@ -134,7 +134,7 @@ class DocxLists(ListNumbering):
         return self.next_number(num, min(parse_int(level), MAX_LEVELS - 1))
 
     def resolve_definition(self, definition: str) -> str:
-        """Return the definition that one stands for: it may name the style of another list."""
+        """Return the definition that applies for a definition, which may refer to the style of another list."""
         return (
             self._definitions_by_style.get(self._style_links[definition], definition)
             if definition in self._style_links
@@ -207,12 +207,12 @@ def _apply_level_element(level: ListLevel, event: XmlEvent) -> None:
 
 
 def format_number(number: int, number_format: str) -> str:
-    """Return a number in a list's way of writing.
+    """Return a number in a list's number format.
 
-    >>> written(4, "lowerRoman"), written(28, "upperLetter"), written(3, "ordinal"), written(7, "decimalZero")
-    ('iv', 'BB', '3rd', '07')
-    >>> written(12, "chineseCounting"), written(0, "upperRoman"), written(5, "none")
-    ('十二', '0', '')
+    >>> format_number(4, "lowerRoman"), format_number(28, "upperLetter"), format_number(3, "ordinal")
+    ('iv', 'BB', '3rd')
+    >>> format_number(7, "decimalZero"), format_number(12, "chineseCounting"), format_number(5, "none")
+    ('07', '十二', '')
     """
     lower = number_format.lower()
     if lower == "none":

@@ -1,4 +1,4 @@
-"""Word 6 to 2003 ([MS-DOC]): the text of the piece table, fields resolved, lists numbered."""
+"""Word 6 to 2003 ([MS-DOC]): text of the piece table with resolved fields and numbered lists."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from nutch2py.parser.formats.document_parser import (
 from nutch2py.parser.formats.word.field_codes import find_field_target
 from nutch2py.parser.formats.word.msword_lists import DocLists
 
-_WORD_97 = 0xC0  # versions of the format above this are those of Word 97 and later
+_WORD_97 = 0xC0  # formats above this version are Word 97 and later
 _ENCRYPTED, _TABLE_1, _COMPLEX = 0x0100, 0x0200, 0x0004
 _SPECIAL_CHARS = str.maketrans(
     {"\r": "\n", "\x07": "\t", "\x0b": "\n", "\x0c": "\n", "\x1e": "\u2011", "\x1f": None, "\xa0": " "}
 )
-# fields whose code is not for readers have a result; these have none, or one that only a program understands
+# marks of a field: start, separator before the result, end
 _FIELD_MARK = re.compile("[\x13\x14\x15]")
-_PARAGRAPH_END = re.compile("[\r\x07\x0c]")  # of a paragraph, a cell; a section or a page
+_PARAGRAPH_END = re.compile("[\r\x07\x0c]")  # end of a paragraph or cell; of a section or page
 
 
 class _TextPiece(NamedTuple):
-    """Text as it lies in the stream: from ``start``, a character in ``width`` bytes."""
+    """Text of the stream: starts at byte ``start``, with ``width`` bytes per character."""
 
     text: str
     start: int
@@ -36,10 +36,10 @@ class _TextPiece(NamedTuple):
 
 
 def read_word(ole: OleFile, folder: list[str], document: ParsedDocument) -> None:
-    """Add the text (body, notes, headers, text boxes, as they are stored) and the links of a document."""
+    """Add the text (body, notes, headers, text boxes, in stored order) and the links of a document."""
     stream = ole.get_stream(folder, "WordDocument")
     if len(stream) < 0x60:
-        raise UnreadableDocumentError("the WordDocument stream is cut off")
+        raise UnreadableDocumentError("the WordDocument stream is truncated")
     identifier, version = struct.unpack_from("<HH", stream)
     (flags,) = struct.unpack_from("<H", stream, 0x0A)
     if flags & _ENCRYPTED:
@@ -62,7 +62,7 @@ def read_word(ole: OleFile, folder: list[str], document: ParsedDocument) -> None
 
 
 def _read_lists(stream: bytes, table: bytes) -> DocLists | None:
-    """Return the lists of a document, None when it has none or what tells of them is broken."""
+    """Return the lists of a document, None when there are none or their data is malformed."""
     try:
         lists = DocLists(stream, table)
     except (struct.error, IndexError):
@@ -71,14 +71,14 @@ def _read_lists(stream: bytes, table: bytes) -> DocLists | None:
 
 
 def _number_lists(pieces: Iterable[_TextPiece], lists: DocLists | None, room: int) -> str:
-    """Return the text of pieces, before each paragraph of a list its number, ``room`` characters of them at most."""
+    """Return the text of pieces with the numbers of lists. ``room``: maximum characters of the numbers."""
     if lists is None:
         return "".join(piece.text for piece in pieces)
     parts = [""]
-    begun = 0  # where the number of the paragraph goes
+    number_index = 0  # where to insert the paragraph's number
     for text, start, width in pieces:
         position = 0
-        wide = not text.isascii() and max(text) > "\uffff"  # characters that are two in the stream
+        wide = not text.isascii() and max(text) > "\uffff"  # some characters are surrogate pairs in the stream
         for match in _PARAGRAPH_END.finditer(text):
             paragraph = text[position : match.end()]
             start += len(paragraph.encode("utf-16-le", "replace")) if wide else len(paragraph) * width
@@ -89,15 +89,15 @@ def _number_lists(pieces: Iterable[_TextPiece], lists: DocLists | None, room: in
             number = lists.number_at(start - width)
             if number and len(number) < room:
                 room -= len(number) + 1
-                parts[begun] = number + " "
-            begun = len(parts)
+                parts[number_index] = number + " "
+            number_index = len(parts)
             parts.append("")
         parts.append(text[position:])
     return "".join(parts)
 
 
 def _read_pieces(stream: bytes, clx: bytes, *, always_bytes: bool = False) -> Iterator[_TextPiece]:
-    """Yield the pieces of text that a piece table (Clx) puts together."""
+    """Yield the pieces of text of a piece table (Clx)."""
     position = 0
     while position < len(clx) and clx[position] == 1:  # property modifiers come first
         position += 3 + struct.unpack_from("<H", clx, position + 1)[0]
@@ -109,7 +109,7 @@ def _read_pieces(stream: bytes, clx: bytes, *, always_bytes: bool = False) -> It
     if count < 1:
         raise UnreadableDocumentError("an empty piece table")
     ends = struct.unpack_from(f"<{count + 1}I", table)
-    left = len(stream)  # pieces of a healthy file do not overlap: more text than this is a trick
+    left = len(stream)  # pieces of an intact file do not overlap: drop text beyond this
     for index in range(count):
         (offset,) = struct.unpack_from("<I", table, (count + 1) * 4 + index * 8 + 2)
         size = ends[index + 1] - ends[index]
@@ -126,10 +126,10 @@ def _read_pieces(stream: bytes, clx: bytes, *, always_bytes: bool = False) -> It
 
 
 def _resolve_fields(text: str, document: ParsedDocument) -> str:
-    """Return the text with fields replaced by their results; links are added on the way."""
+    """Return the text with fields replaced by their results; adds their links."""
     out: list[str] = []
-    codes: list[list[str]] = []  # one a field that is open: the code so far
-    results: list[int] = []  # length of ``out`` where its result begins, -1 before
+    codes: list[list[str]] = []  # of each open field: its code so far
+    results: list[int] = []  # length of ``out`` at the start of the result, -1 before it
     position = 0
     for match in _FIELD_MARK.finditer(text):
         piece, mark = text[position : match.start()], match[0]
@@ -148,7 +148,7 @@ def _resolve_fields(text: str, document: ParsedDocument) -> str:
             start = results.pop()
             if target:
                 document.add_link(target, "" if start < 0 else join_anchor(out, start).translate(_SPECIAL_CHARS))
-            if codes and results[-1] < 0:  # a field within the code of another
+            if codes and results[-1] < 0:  # a field inside the code of another
                 codes[-1] += out[start:] if start >= 0 else []
                 del out[start if start >= 0 else len(out) :]
     out.append(text[position:])

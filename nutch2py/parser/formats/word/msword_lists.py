@@ -1,4 +1,4 @@
-"""Numbers of lists in Word 97 to 2003 ([MS-DOC]): which list a paragraph is in, and how its levels are written."""
+"""List numbers in Word 97 to 2003 ([MS-DOC]): finds the list of each paragraph and the format of its levels."""
 
 from __future__ import annotations
 
@@ -10,24 +10,25 @@ from typing import NamedTuple
 
 from nutch2py.parser.formats.word.list_numbering import MAX_LEVELS, ListLevel, ListNumbering, NumberingInstance
 
-# places of offset and length in the file information block: styles, paragraphs, definitions of lists, lists
+# offsets, in the file information block, of offset and length of: styles, paragraphs, list definitions, lists
 _STYLES, _PARAGRAPHS, _DEFINITIONS, _LISTS = 0x00A2, 0x0102, 0x02E2, 0x02EA
-_FIB_COUNT, _FIB_FIRST = 0x0098, 0x009A  # where the number of such places stands, and the first of them
+_FIB_COUNT, _FIB_FIRST = 0x0098, 0x009A  # the number of such pairs, and the first of them
 _PAGE_BYTES = 512
-_SPRM_LIST, _SPRM_LEVEL = 0x460B, 0x260A  # properties of a paragraph (sprm)
-_SPRM_SIZES = (1, 1, 2, 4, 2, 2, 0, 3)  # bytes of a property's value by the upper three bits of its number, 0: it tells
-_DEFINITION_BYTES, _LEVEL_HEAD_BYTES, _LIST_BYTES = 28, 28, 16  # bytes
+_SPRM_LIST, _SPRM_LEVEL = 0x460B, 0x260A  # paragraph properties (sprm)
+# bytes of a property's value by the upper three bits of its number; 0: the next byte holds the length
+_SPRM_SIZES = (1, 1, 2, 4, 2, 2, 0, 3)
+_DEFINITION_BYTES, _LEVEL_HEAD_BYTES, _LIST_BYTES = 28, 28, 16
 _NO_RESTART, _LEGAL = 0x08, 0x04
-_MAX_TEXT_CHARS = 100  # characters of a level's text
-_MAX_NUMBERS = 100_000  # as many as a document of some thousand pages has
-_MAX_STYLE_DEPTH = 20  # that a style is based on
+_MAX_TEXT_CHARS = 100  # of a level's text
+_MAX_NUMBERS = 100_000  # enough for a document of some thousand pages
+_MAX_STYLE_DEPTH = 20  # of styles based on others
 _NUMBER_FORMATS = {0: "decimal", 1: "upperRoman", 2: "lowerRoman", 3: "upperLetter", 4: "lowerLetter", 5: "ordinal",
           10: "ideographDigital", 11: "japaneseCounting", 22: "decimalZero", 23: "bullet",
           33: "taiwaneseCounting", 37: "chineseCounting", 39: "chineseCountingThousand", 255: "none"}  # fmt: skip
 
 
 class _ListProperties(NamedTuple):
-    """What a paragraph or a style says of a list: None where it says nothing. ``number`` counts from 1; 0 is none."""
+    """List properties of a paragraph or style, None where unset. ``number``: of the list, from 1; 0 for no list."""
 
     style: int = 0
     number: int | None = None
@@ -35,19 +36,19 @@ class _ListProperties(NamedTuple):
 
 
 class DocLists(ListNumbering):
-    """The lists of a document. Asked paragraph by paragraph, in order, by the place of the paragraph's end."""
+    """The lists of a document. Call it for each paragraph in order, with the stream position of the paragraph's end."""
 
     def __init__(self, stream: bytes, table: bytes) -> None:
         super().__init__()
         self._paragraph_ends = array("Q")
         self._paragraph_properties: list[_ListProperties] = []
-        self._styles: dict[int, tuple[int, _ListProperties]] = {}  # style -> what it is based on, what it says
+        self._styles: dict[int, tuple[int, _ListProperties]] = {}  # style -> base style, properties
         self._numbers_left = _MAX_NUMBERS
         if _FIB_FIRST + 8 * struct.unpack_from("<H", stream, _FIB_COUNT)[0] <= _LISTS:
             return
         definitions, lists = _table_part(stream, table, _DEFINITIONS), _table_part(stream, table, _LISTS)
         if definitions and lists:
-            # the levels follow their definitions, and are not counted into their length
+            # the levels follow their definitions, but are not included in the length
             start = struct.unpack_from("<I", stream, _DEFINITIONS)[0]
             self._read_definitions(table[start:])
             self._read_lists(lists)
@@ -56,29 +57,29 @@ class DocLists(ListNumbering):
 
     @property
     def has_lists(self) -> bool:
-        """Whether a paragraph may have a number."""
+        """Whether any paragraph may have a number."""
         return bool(self._paragraph_ends)
 
-    def ends_paragraph(self, place: int) -> bool:
-        """Return whether a paragraph ends before a place of the stream."""
-        at = bisect_right(self._paragraph_ends, place - 1)
-        return at < len(self._paragraph_ends) and self._paragraph_ends[at] == place
+    def ends_paragraph(self, position: int) -> bool:
+        """Return whether a paragraph ends before a stream position."""
+        at = bisect_right(self._paragraph_ends, position - 1)
+        return at < len(self._paragraph_ends) and self._paragraph_ends[at] == position
 
-    def number_at(self, place: int) -> str:
-        """Return what stands before the paragraph whose last character is at a place of the stream, "" for nothing."""
-        at = bisect_right(self._paragraph_ends, place)
+    def number_at(self, position: int) -> str:
+        """Return the number of the paragraph whose last character is at a stream position, "" for none."""
+        at = bisect_right(self._paragraph_ends, position)
         if at >= len(self._paragraph_ends) or self._numbers_left <= 0:
             return ""
         style, number, level = self._paragraph_properties[at]
         for _ in range(_MAX_STYLE_DEPTH):
             if (number is not None and level is not None) or style not in self._styles:
                 break
-            based_on, says = self._styles[style]
-            if number is None and says.number is not None:
-                number = says.number
-                if level is None and says.level is None:
+            based_on, inherited = self._styles[style]
+            if number is None and inherited.number is not None:
+                number = inherited.number
+                if level is None and inherited.level is None:
                     level = self.level_of_style(str(number), str(style))
-            level = says.level if level is None else level
+            level = inherited.level if level is None else level
             style = based_on
         if not number or (level or 0) >= MAX_LEVELS:
             return ""
@@ -129,15 +130,15 @@ class DocLists(ListNumbering):
             if len(style) < base + 2:
                 continue
             (kind,) = struct.unpack_from("<H", style, 2)
-            based_on, said = kind >> 4, _ListProperties()
+            based_on, properties = kind >> 4, _ListProperties()
             name_end = base + 2 + 2 * struct.unpack_from("<H", style, base)[0] + 2
-            if kind & 0xF == 1 and name_end + 4 <= len(style):  # a style of paragraphs, its properties first
+            if kind & 0xF == 1 and name_end + 4 <= len(style):  # a paragraph style; its properties come first
                 (length,) = struct.unpack_from("<H", style, name_end)
-                said = _read_list_properties(style[name_end + 2 : name_end + 2 + length])
-            self._styles[number] = based_on, said
+                properties = _read_list_properties(style[name_end + 2 : name_end + 2 + length])
+            self._styles[number] = based_on, properties
 
     def _read_paragraphs(self, stream: bytes, plc: bytes) -> None:
-        """Read the pages that tell the properties of paragraphs by the places in the stream where these end."""
+        """Read the pages with the properties of paragraphs by the stream positions of their ends."""
         count = max(0, (len(plc) - 4) // 8)
         pages = dict.fromkeys(struct.unpack_from(f"<{count}I", plc, (count + 1) * 4) if count else ())
         found: list[tuple[int, _ListProperties]] = []
@@ -151,24 +152,24 @@ class DocLists(ListNumbering):
         self._paragraph_properties = [item for _, item in found]
 
 
-def _table_part(stream: bytes, table: bytes, place: int) -> bytes:
-    """Return the part of the table stream that two numbers of the information block tell."""
-    start, length = struct.unpack_from("<II", stream, place)
+def _table_part(stream: bytes, table: bytes, position: int) -> bytes:
+    """Return a part of the table stream by its entry in the information block."""
+    start, length = struct.unpack_from("<II", stream, position)
     return table[start : start + length]
 
 
 def _read_level(data: bytes, at: int) -> tuple[ListLevel, int]:
-    """Return a level of a list and the place after it."""
+    """Return a level of a list and the offset after it."""
     start, kind, flags = struct.unpack_from("<iBB", data, at)
-    places = data[at + 6 : at + 15]
+    positions = data[at + 6 : at + 15]
     characters, paragraph, limit = struct.unpack_from("<BBB", data, at + 24)
     at += _LEVEL_HEAD_BYTES + characters + paragraph
     (length,) = struct.unpack_from("<H", data, at)
     text = data[at + 2 : at + 2 + 2 * min(length, _MAX_TEXT_CHARS)].decode("utf-16-le", "replace")
     parts = [*text]
-    for place in places:  # counted from 1; what stands there is a level
-        if 0 < place <= len(text) and ord(text[place - 1]) < MAX_LEVELS:
-            parts[place - 1] = f"%{ord(text[place - 1]) + 1}"
+    for position in positions:  # positions count from 1; the character there is a level number
+        if 0 < position <= len(text) and ord(text[position - 1]) < MAX_LEVELS:
+            parts[position - 1] = f"%{ord(text[position - 1]) + 1}"
     level = ListLevel(
         max(0, start), _NUMBER_FORMATS.get(kind, "decimal"), "".join(parts), is_legal=bool(flags & _LEGAL)
     )
@@ -178,7 +179,7 @@ def _read_level(data: bytes, at: int) -> tuple[ListLevel, int]:
 
 
 def _read_paragraph_page(page: bytes) -> Iterator[tuple[int, _ListProperties]]:
-    """Yield place of the end and what is said of each paragraph of a page."""
+    """Yield the end position and the list properties of each paragraph of a page."""
     count = min(page[-1], 0x1D)
     ends = struct.unpack_from(f"<{count}I", page, 4)
     for index, end in enumerate(ends):
@@ -194,7 +195,7 @@ def _read_paragraph_page(page: bytes) -> Iterator[tuple[int, _ListProperties]]:
 
 
 def _read_list_properties(data: bytes) -> _ListProperties:
-    """Return what a style's number and the properties after it say of lists."""
+    """Return the list properties in a style number and the properties after it."""
     if len(data) < 2:
         return _ListProperties()
     (style,) = struct.unpack_from("<H", data)

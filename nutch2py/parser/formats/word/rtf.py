@@ -1,4 +1,4 @@
-"""RTF: text with its code pages, links, title and author."""
+"""RTF: extracts text by its code pages, links, title and author."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _MAX_DEPTH = 10_000
 
 @dataclass(frozen=True)
 class _GroupState:
-    """What a group inherits and its end undoes. ``destination``: where text goes; "" is the body, "-" nowhere."""
+    """State that a group inherits and that its end restores. ``destination``: "" is the body, "-" drops text."""
 
     destination: str = ""
     font: int = 0
-    fallback_chars: int = 1  # characters that stand behind a \\u for programs that do not know it
+    fallback_chars: int = 1  # characters after a \\u for programs without Unicode support
 
 
 class RtfParser(DocumentParser):
-    """Reads RTF without a tree; groups that are no text (pictures, tables of fonts and styles) are passed over."""
+    """Reads RTF without a tree; skips groups without text (pictures, font and style tables)."""
 
     content_types = "application/rtf|text/rtf"
 
@@ -70,11 +70,11 @@ class _RtfReader:
         self._stack: list[_GroupState] = []
         self._encoding = "cp1252"
         self._fonts: dict[int, str] = {}
-        self._bytes = bytearray()  # bytes of the body not decoded yet: a character may be two escapes
+        self._bytes = bytearray()  # undecoded bytes of the body: a character may be two escapes
         self._skip_chars = 0
         self._is_starred = self._is_group_start = False
         self._texts: dict[str, list[str]] = {"": []}
-        self._links: list[tuple[str, int, int]] = []  # target, place in the text where its anchor begins, depth
+        self._links: list[tuple[str, int, int]] = []  # target, index in the text of its anchor's start, depth
 
     def read(self, content: bytes) -> None:
         position = 0
@@ -82,7 +82,7 @@ class _RtfReader:
             position = match.end()
             word, number, escape, symbol, brace, text, _ = match.groups()
             opened, self._is_group_start = self._is_group_start, brace == b"{"
-            if symbol == b"*":  # marks a group that may be passed over, and means nothing elsewhere
+            if symbol == b"*":  # marks a group that may be skipped; has no meaning elsewhere
                 self._is_starred = opened
                 continue
             if word is not None:
@@ -101,7 +101,7 @@ class _RtfReader:
                 self._append_bytes(text[skip:])
         self._flush()
         text = "".join(self._texts[""])
-        if not text.isascii():  # a character beyond U+FFFF comes as two halves
+        if not text.isascii():  # a character beyond U+FFFF is two surrogates
             text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         self._document.add_text(text)
         for name, label in _INFO_DESTINATIONS.items():
