@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import NutchError
+from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.parser.worker.domain_budget import DomainTimeBudget
-from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+from nutch2py.parser.worker.parse_worker import ParseResponse
+from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient, _check_response
 from nutch2py.plugins import loading
 from nutch2py.records.webpage import MetadataKey, WebPage
 from tests.counted_kills import strike
@@ -206,8 +207,25 @@ def test_rows_larger_than_pipe_are_transferred(parsing: ParseWorkerClient) -> No
 
 def test_invalid_worker_configuration_ends_job(parsing: ParseWorkerClient, conf: Configuration) -> None:
     conf.set("parser.child.memory.mb", 20)  # not enough for Python itself
-    with pytest.raises(NutchError):  # the page is not to blame
+    with pytest.raises(NutchError):  # not caused by the page
         parsing.parse_row(KEY, page_for("fine"))
+
+
+@pytest.mark.parametrize(
+    ("name", "raised"),
+    [
+        ("ConfigurationError", ConfigurationError),
+        ("NutchError", NutchError),
+        ("iter_causes", NutchError),
+        ("LockLostError", NutchError),
+        ("__builtins__", NutchError),
+        ("SystemExit", NutchError),
+    ],
+)
+def test_worker_can_only_report_known_errors(name: str, raised: type[NutchError]) -> None:
+    with pytest.raises(NutchError, match="^a message$") as caught:
+        _check_response(ParseResponse(error=(name, "a message")))
+    assert type(caught.value) is raised
 
 
 OWNER = """

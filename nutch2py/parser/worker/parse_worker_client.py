@@ -26,9 +26,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from nutch2py import errors
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import NutchError
+from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.interfaces import Outlink, Parse
 from nutch2py.parser.row_parser import ParseOutcome, RowParser
 from nutch2py.parser.sitemap.sitemap_parser import SitemapEntry
@@ -56,6 +55,8 @@ _PIPE_BYTES = 1 << 20  # capacity of a pipe, where the system allows to set it
 _READ_BYTES = 1 << 17  # a larger buffer would be allocated and freed with each read
 _KILL_GRACE_SECONDS = 3.0  # seconds between the worker's own alarm and the kill
 _START_TIMEOUT_SECONDS = 120.0
+# errors that a worker may report by name: a hostile page may control the worker, so it must not name any other object
+_WORKER_ERRORS: dict[str, type[NutchError]] = {error.__name__: error for error in (ConfigurationError, InputError)}
 _BOOTSTRAP_CODE = (
     "import json,sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from nutch2py.parser.worker.parse_worker import run_worker; run_worker()"
@@ -319,8 +320,7 @@ def _check_response(response: ParseResponse) -> ParseResponse:
         warn(line.removeprefix("WARN "))
     if response.error is not None:
         name, text = response.error
-        kind = getattr(errors, name, NutchError)
-        raise kind(text)
+        raise _WORKER_ERRORS.get(name, NutchError)(text)
     return response
 
 

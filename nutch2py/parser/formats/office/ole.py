@@ -53,8 +53,8 @@ class OleParser(DocumentParser):
             raise EncryptedDocumentError("the file needs a password")
         found = False
         with unpack_budget(self.conf) as budget:
-            for path in sorted(folders, key=lambda path: (bool(path), path)):
-                for folder, name in sorted(folders[path]):
+            for folder_path in sorted(folders, key=lambda name: (bool(name), name)):
+                for folder, name in sorted(folders[folder_path]):
                     found |= self._read_stream(ole, folder, name, document, budget)
         if not found:
             raise UnreadableDocumentError(f"compound file without a document: {', '.join(sorted(names))[:200]}")
