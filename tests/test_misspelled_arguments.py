@@ -153,7 +153,7 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
         (["generate", "-topN", "1e3"], "'1e3' is not a whole number from 0 on"),
         (["generate", "-adddays", "nan"], "'nan' is not a number of days"),
         (["generate", "-adddays", "inf"], "'inf' is not a number of days"),
-        (["generate", "-batchId=-all"], "-all stands for every batch, and cannot be the id of one: give another"),
+        (["generate", "-batchId=-all"], "-all means every batch, and cannot be the id of one: give another"),
         (["generate", "-batchId", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
         (["generate", "-batchId=-x"], "'-x' is no batch id, which begins with no '-': name a batch or -all"),
         *(

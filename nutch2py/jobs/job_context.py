@@ -1,9 +1,9 @@
-"""How every job begins, in one place: its lock, its tables, what a killed job left, and that what it works on is there.
+"""The context in which every job runs: its lock, its tables, its log entry, and the recovery of killed updates.
 
-A job works within the block of :func:`open_job`, before which it reads and writes nothing, and gets the crawl's tables
-from it alone. So no job can forget to hold what must not be worked on twice (:mod:`nutch2py.jobs.locking.lock_scopes`), to finish a
-journal that waits (:mod:`nutch2py.jobs.batches.update_journal`), or to refuse a crawl or a batch that is not there before it makes
-tables of a mistyped name.
+A job reads and writes only within the block of :func:`open_job`, which gives it the tables of the crawl. So no job can
+forget to lock its resources (:mod:`nutch2py.jobs.locking.lock_scopes`), to finish an interrupted update
+(:mod:`nutch2py.jobs.batches.update_journal`), or to reject an unknown crawl or batch before it creates tables for a
+mistyped name.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from nutch2py.table import DataStore, MarkCondition, TableQuery, open_store
 
 
 class CrawlTables(NamedTuple):
-    """The tables of a crawl that is ready to be worked on. ``unknown_batch_error``: why the batch is not, None when it is.
+    """The tables of a crawl that is ready for a job.
 
-    ``check_lock`` raises :class:`nutch2py.errors.LockLostError` when another job has taken this one's place; tasks look by
-    themselves before they write.
+    ``unknown_batch_error``: the error if the batch is unknown, else None. ``check_lock`` raises
+    :class:`nutch2py.errors.LockLostError` when another job has taken over the lock; tasks check it themselves before
+    they write.
     """
 
     store: DataStore[WebPage]
@@ -52,19 +53,30 @@ def open_job(
     find_conflict: ConflictFinder | None = None,
     parameters_class: Callable[..., BatchParameters] = BatchParameters,
 ) -> Iterator[CrawlTables]:
-    """Give the crawl's tables, with what a killed updatedb had committed written, and hold the job's lock in the block.
+    """Open the crawl's tables for a job, finish interrupted updates, and hold the job's lock within the block.
 
-    ``creates_table``: the job may make the crawl's table, as inject does; any other raises :class:`StoreError` when there is
-    none. ``parameters_class`` refuses an id that cannot be one.
-    With ``batch_id`` and the ``mark`` that its rows carry, a batch of which nothing is known and whose mark no
-    row carries is an :class:`UnknownBatchError`, which is given, not raised, to a ``allows_unknown_batch`` job. ``-all`` and
-    ``-reindex`` are known always. Raises :class:`nutch2py.errors.LockedError` when another job is at work on what
-    ``scope`` names, or one to which there is an ``find_conflict`` (:func:`nutch2py.jobs.locking.job_lock.hold_job_lock`); who only reads
-    (:data:`nutch2py.jobs.locking.lock_scopes.READ`) takes no lock. The job has its entry in the job log, except for ``READ`` itself.
+    The job gets an entry in the job log, except for the scope :data:`nutch2py.jobs.locking.lock_scopes.READ`. Readers
+    take no lock.
+
+    Args:
+        conf: The configuration of the crawl.
+        scope: What the job locks.
+        creates_table: The job may create the crawl's table, as inject does.
+        batch_id: The batch that the job works on.
+        mark: The mark that the rows of the batch carry. With it, the batch must be known, or a row must carry its
+            mark; ``-all`` and ``-reindex`` are always known.
+        allows_unknown_batch: The block gets the error of an unknown batch instead of raising it.
+        find_conflict: See :func:`nutch2py.jobs.locking.job_lock.hold_job_lock`.
+        parameters_class: Rejects a batch id that is not valid.
+
+    Raises:
+        StoreError: The table does not exist, and the job does not create it.
+        nutch2py.errors.LockedError: Another job has a conflicting lock.
+        UnknownBatchError: The batch is unknown.
     """
     conf.check_numbers()
     if mark is not None:
-        parameters_class(batch_id=batch_id)  # before anything is looked at: a batch must be named
+        parameters_class(batch_id=batch_id)  # first of all, reject a batch id that is not valid
     store, lists = open_store(conf, WebPage), BatchListStore(conf)
     if creates_table:
         store.create()
@@ -79,21 +91,21 @@ def open_job(
     if batch_id:
         scope = scope.for_batch(batch_id)
     with ExitStack() as stack:
-        ledger = JobRecorder(conf, scope.name, batch_id)
-        stack.callback(ledger.export_metrics)
-        stack.enter_context(raise_on_sigterm())  # else SIGTERM would leave the lock
+        recorder = JobRecorder(conf, scope.name, batch_id)
+        stack.callback(recorder.export_metrics)
+        stack.enter_context(raise_on_sigterm())  # otherwise SIGTERM would leave the lock in the table
         try:
             held = stack.enter_context(hold_job_lock(conf, lists, scope, find_conflict=find_conflict))
         except LockedError as error:
-            ledger.finish(error)
+            recorder.finish(error)
             raise
-        stack.enter_context(record_job(ledger, held.token, partial(snapshot_table_stats, store)))
+        stack.enter_context(record_job(recorder, held.token, partial(snapshot_table_stats, store)))
         _finish_interrupted_updates(conf, lists, held.batch_records, scope)
         unknown = None
         if mark is not None and batch_id not in (ALL, REINDEX) and not _is_known_batch(store, lists, batch_id, mark):
             unknown = UnknownBatchError(
                 f"there is no batch {batch_id} to work on in {store.name} at {store.location}: it was never generated, "
-                "or is done; readdb -batches lists those that are open"
+                "or is complete; readdb -batches lists the open batches"
             )
             if not allows_unknown_batch:
                 raise unknown
@@ -102,7 +114,7 @@ def open_job(
 
 @contextmanager
 def log_rejected_job(conf: Configuration, scope: LockScope, batch_id: str = "") -> Iterator[None]:
-    """Let the log of a crawl have a job that is refused in the block, before it begins."""
+    """Log a job that is rejected within the block, before it starts."""
     try:
         yield
     except NutchError as error:
@@ -111,13 +123,13 @@ def log_rejected_job(conf: Configuration, scope: LockScope, batch_id: str = "") 
 
 
 def require_crawl_table(store: DataStore[WebPage]) -> None:
-    """Raise :class:`StoreError` when there is no such crawl."""
+    """Raise :class:`StoreError` when the crawl does not exist."""
     if not store.exists():
         raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
 
 
 def finish_interrupted_updates(conf: Configuration) -> None:
-    """Finish what a killed updatedb had committed, as every job does when it begins."""
+    """Finish the committed updates of killed updatedb jobs, as every job does at its start."""
     lists = BatchListStore(conf)
     _finish_interrupted_updates(conf, lists, lists.list_records(), READ)
 
@@ -125,22 +137,22 @@ def finish_interrupted_updates(conf: Configuration) -> None:
 def _finish_interrupted_updates(
     conf: Configuration, batch_lists: BatchListStore, records: list[BatchRecord], scope: LockScope
 ) -> None:
-    """Finish the journals that wait, under the lock that their updatedb had.
+    """Finish waiting journals, under the lock of their updatedb.
 
-    When that is refused, a living job is writing the journal, or works on what it changes. Then a job goes on without
-    if it may run beside an updatedb of that batch: it reads rows of which some are changed already and some are not
-    yet, as it does beside any updatedb, and the journal is finished by whoever holds the lock, or comes next. A job
-    that may not run beside it would compute from rows that the journal is yet to change, and is refused.
+    When that lock is not available, a running job writes the journal, or works on the rows that it changes. A job with
+    a scope that allows an updatedb of that batch then continues. It reads rows of which some are changed and some are
+    not yet, as during any updatedb, and the holder of the lock or the next job finishes the journal. Any other job
+    would compute from rows that the journal is yet to change, and is rejected.
     """
-    for state in records:
-        if state.state != BatchState.APPLYING:
+    for record in records:
+        if record.state != BatchState.APPLYING:
             continue
-        update = UPDATEDB.for_batch(state.batch_id)
+        update = UPDATEDB.for_batch(record.batch_id)
         try:
             with hold_job_lock(conf, batch_lists, update) as own:
-                found = batch_lists.get_record(state.batch_id)
-                if found is not None and found.state == BatchState.APPLYING:
-                    finish_interrupted_update(conf, state.batch_id, own.check_held)
+                current = batch_lists.get_record(record.batch_id)
+                if current is not None and current.state == BatchState.APPLYING:
+                    finish_interrupted_update(conf, record.batch_id, own.check_held)
         except LockedError:
             if scopes_conflict(scope.exclusive, scope.shared, update.exclusive, update.shared):
                 raise
@@ -149,5 +161,5 @@ def _finish_interrupted_updates(
 def _is_known_batch(store: DataStore[WebPage], batch_lists: BatchListStore, batch_id: str, mark: Mark) -> bool:
     if batch_lists.get_record(batch_id) is not None:
         return True
-    # a batch that Nutch 2 made has no state: any row with its mark will do
+    # a batch of Nutch 2 has no record: any row with its mark proves that it exists
     return next(store.scan(TableQuery(frozenset(), mark=MarkCondition(mark, batch_id))), None) is not None

@@ -1,4 +1,4 @@
-"""The log lines that every job prints, with the wording and the clock format of Nutch 2."""
+"""Log lines that every job prints, in the wording and time format of Nutch 2."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def format_time(seconds: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration as ``00:00:19``; hours may pass 99."""
+    """Return a duration as ``00:00:19``; hours may exceed 99."""
     whole = int(seconds)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
 class JobLogger:
-    """Says a job's lines (:func:`nutch2py.support.reporting.log_line`), ``NAME: starting at …`` when it is made."""
+    """Logs the lines of a job (:func:`nutch2py.support.reporting.log_line`), first ``NAME: starting at …``."""
 
     def __init__(self, name: str, announce: bool = True) -> None:
         self.name = name
@@ -28,15 +28,15 @@ class JobLogger:
             self.log(f"starting at {format_time(self.started)}")
 
     def log(self, text: str) -> None:
-        """Say ``NAME: text``."""
+        """Log ``NAME: text``."""
         self.log_raw(f"{self.name}: {text}")
 
     def log_raw(self, text: str) -> None:
-        """Say a line without the job's name."""
+        """Log a line without the job's name."""
         log_line(text)
 
     def log_finished(self, name: str = "", label: str = "time elapsed") -> None:
-        """Say when the job ended and how long it took."""
+        """Log when the job finished and how long it took."""
         now = time.time()
         self.log_raw(
             f"{name or self.name}: finished at {format_time(now)}, {label}: {format_duration(now - self.started)}"

@@ -1,4 +1,4 @@
-"""ParserJob: what was fetched becomes title, text, outlinks and signature."""
+"""ParserJob: extract title, text, outlinks and signature from fetched pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS_PER_READ = 1000  # rows looked up at once
 
 @dataclass(frozen=True, kw_only=True)
 class ParseParameters(BatchParameters):
-    """``resume``: leave out what is parsed, unless ``force``. ``sitemap``: sitemaps, and only these."""
+    """``resume``: skip parsed rows, unless ``force``. ``sitemap``: parse sitemaps, and only these."""
 
     resume: bool = False
     force: bool = False
@@ -35,7 +35,7 @@ class ParseParameters(BatchParameters):
 
 
 class ParserJob(TableJob[ParseParameters]):
-    """Fetched rows, parsed and written."""
+    """Map-only job that parses fetched rows and writes the results."""
 
     reduce_steps = 0
 
@@ -46,7 +46,7 @@ class ParserJob(TableJob[ParseParameters]):
         self.fields = self.parsing.fields | {WebPage.markers}
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Parse each row and write what changed; links that are gone are noted before the row forgets them."""
+        """Parse each row and write its changes. Dropped links are noted before the row changes."""
         lists = BatchListStore(self.conf)
         with closing(self.parsing), lists.store.batch() as side, self.write_batch(before_write=side.flush) as batch:
             for key, page, mutation, outcome, listed in self.parsing.parse_rows(self._select_pages(pages)):
@@ -70,32 +70,34 @@ class ParserJob(TableJob[ParseParameters]):
         yield from ()
 
     def _select_pages(self, pages: Pages) -> Pages:
-        """Yield the rows that are to be parsed."""
-        asked = self.parameters
+        """Yield the rows to parse."""
+        parameters = self.parameters
         for key, page in pages:
             try:
                 url = unreverse_url(key)
             except ValueError:
                 self.count("ParserStatus", "malformed_key")
                 continue
-            if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
+            if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != parameters.sitemap:
                 continue
-            if asked.resume and page.markers.get(Mark.PARSE) is not None:
-                if not asked.force:
+            if parameters.resume and page.markers.get(Mark.PARSE) is not None:
+                if not parameters.force:
                     self.channel.log_line(f"Skipping {url}; already parsed")
                     self.count("ParserStatus", "skipped")
                     continue
                 self.channel.log_line(f"Forced parsing {url}; already parsed")
             else:
                 self.channel.log_line(f"Parsing {url}")
-            if page.status != CrawlStatus.FETCHED:  # none of the child's pages, so it is not blamed when that is killed
+            if (
+                page.status != CrawlStatus.FETCHED
+            ):  # never sent to the worker, so never blamed when the worker is killed
                 self.count("ParserStatus", "notfetched")
                 continue
             self.plugin_failures.pages += 1
             yield key, page
 
     def _write_sitemap_rows(self, batch: WriteBatch, entries: dict[str, SitemapEntry]) -> None:
-        """Write what a sitemap says of pages; one that was injected already keeps its mark."""
+        """Write the entries of a sitemap. A page that is already injected keeps its mark."""
         keys = [*entries]
         for start in range(0, len(keys), _ROWS_PER_READ):
             part = keys[start : start + _ROWS_PER_READ]
@@ -108,14 +110,14 @@ class ParserJob(TableJob[ParseParameters]):
 def parse(
     conf: Configuration, batch_id: str, *, resume: bool = False, force: bool = False, sitemap: bool = False
 ) -> JobResult:
-    """Parse a batch, or all (``-all``); return the counters (group ``ParserStatus``)."""
+    """Parse a batch, or all (``-all``), and return the counters (group ``ParserStatus``)."""
     log = JobLogger("ParserJob")
     log.log(f"resuming:\t{str(resume).lower()}")
     log.log(f"forced reparse:\t {str(force).lower()}")
     log.log("parsing all" if batch_id == ALL else f"batchId:\t{batch_id}")
     parameters = ParseParameters(batch_id=batch_id, resume=resume, force=force, sitemap=sitemap)
-    work = PARSE_SITEMAPS if sitemap else PARSE
-    with open_job(conf, work, batch_id=batch_id, mark=Mark.FETCH) as tables:
+    scope = PARSE_SITEMAPS if sitemap else PARSE
+    with open_job(conf, scope, batch_id=batch_id, mark=Mark.FETCH) as tables:
         splits, expected = make_batch_splits(
             conf, tables.store, ParseWorkerClient(conf).fields, Mark.FETCH, batch_id, map_task_count(conf)
         )

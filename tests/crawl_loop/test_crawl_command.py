@@ -277,15 +277,15 @@ def test_url_rejected_by_setting_is_due_after_setting_changes(
         (
             {"ring": Path("here")},
             "here",
-            "no seed files to inject found in {}/here: put a file there with one URL a line",
+            "no seed files to inject found in {}/here: put a file there with one URL per line",
         ),
         (
             {"lost": Path("nowhere")},
             "here",
-            ": it is no file: take it out of the folder; a seed is the URL of a page",
+            ": it is not a regular file: move it out of the folder; a seed is the URL of a page",
         ),
         ({}, "h" * 300, "{}"),
-        ({}, "/dev/null", "/dev/null is neither a file nor a folder: name a file of URLs, one a line"),
+        ({}, "/dev/null", "/dev/null is neither a file nor a folder: name a file of URLs, one per line"),
     ],
     ids=["code", "binary", "many", "ring", "lost", "long", "device"],
 )

@@ -118,9 +118,9 @@ def beside_a_fetch(conf: Configuration, slow: SlowSite) -> None:
         wait_for(lambda: slow.asked)
         for words in (["fetch", A], ["parse", A], ["updatedb", A], ["index", A], ["fetch", "-all"]):
             code, errors = commands.run(*words)
-            assert (code, f"fetch {A} is at work on " in errors) == (6, True), (words, errors)
+            assert (code, f"fetch {A} is running on " in errors) == (6, True), (words, errors)
         code, errors = commands.run("fetch", B)
-        assert (code, "both would ask 127.0.0.1" in errors) == (6, True), errors
+        assert (code, "both would send requests to 127.0.0.1" in errors) == (6, True), errors
         assert commands.run("fetch", "c")[0] == 0
         assert commands.run("readdb", "-batches")[0] == 0
         assert slow.asked == ["/1"]

@@ -147,12 +147,12 @@ class TestWhatIsSaid:
         return line.partition(": ")[2], result.count("generator", "rows")
 
     def test_use_of_index_is_logged(self, table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
-        by_index = "the index of what is due says which rows are looked at"
+        by_index = "reading the rows that the due index lists"
         assert self.told(table, capsys, top_n=75) == (by_index, 200)
 
     def test_too_many_due_rows_are_logged(self, table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
         assert self.told(table, capsys, top_n=76) == (
-            "every row is looked at: more than generate.due.share of them are due",
+            "full table scan: more than generate.due.share of the rows are due",
             300,
         )
         assert self.told(table, capsys)[1] == 300
@@ -161,7 +161,7 @@ class TestWhatIsSaid:
         open_store(table, WebPage).due_index().drop()
         line, rows = self.told(table, capsys, top_n=5)
         assert line == (
-            "every row is looked at, for want of an index of what is due: the table has none (dueindex makes it)"
+            "full table scan, as the due index is not available: the table has none (dueindex makes it)"
         )
         assert rows == 300
 
@@ -171,7 +171,7 @@ class TestWhatIsSaid:
         """Who asks a schedule of its own gets asked of every row, also when it has inherited the rest."""
         monkeypatch.setattr(DefaultFetchSchedule, "should_fetch", lambda *_: True, raising=False)
         line, rows = self.told(table, capsys, top_n=250)
-        assert line.startswith("every row is looked at: schedule ")
+        assert line.startswith("full table scan: schedule ")
         assert rows == 300
 
 

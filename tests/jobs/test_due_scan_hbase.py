@@ -177,7 +177,7 @@ class TestHowManyRowsAreLookedAt:
         table.set("generate.due.share", "0.25")
         open_store(table, WebPage).due_index().record_full_scan(239)
         assert generate(table, now=NOW, top_n=1).count("generator", "rows") == 100
-        assert "more than generate.due.share of them are due" in capsys.readouterr().out
+        assert "more than generate.due.share of the rows are due" in capsys.readouterr().out
         assert generate(table, now=NOW, top_n=1).count("generator", "rows") == 100  # it knows now how many there are
         open_store(table, WebPage).due_index().record_full_scan(240)
         assert generate(table, now=NOW, top_n=1).count("generator", "rows") == 60
@@ -216,7 +216,7 @@ class TestOtherPrograms:
         result = generate(table, now=NOW, batch_id="b")
         assert (result.urls, result.count("generator", "rows")) == (60, 101)
         said = capsys.readouterr().out
-        assert "1 rows were moved by a program that does not keep the index: every row is looked at" in said
+        assert "1 rows were changed by a program that does not maintain the due index: full table scan" in said
         trouble = open_store(table, WebPage).due_index().unavailable_reason
         assert trouble == "a program that does not keep it has written the table since (dueindex makes it anew)"
         assert generate(table, now=NOW + DAY).count("generator", "rows") == 101

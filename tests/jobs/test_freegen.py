@@ -63,7 +63,7 @@ def test_rows_of_open_batch_keep_it(conf: Configuration, seeds: str, capsys: pyt
     made = freegen(conf, seeds, batch_id="named")
     assert (made.urls, made.count("generator", "already_generated")) == (1, 1)
     assert row(conf, "http://old.test/").markers[Mark.GENERATE] == "first"
-    assert "1 URLs are in batches that are open" in capsys.readouterr().out
+    assert "1 URLs are in other open batches" in capsys.readouterr().out
 
 
 def test_filters_are_applied_when_requested(conf: Configuration, seeds: str) -> None:

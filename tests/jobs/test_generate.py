@@ -307,7 +307,7 @@ class TestABatchIdTwice:
         put(conf, {f"http://a.example/{number}": {} for number in range(10)})
         first = chosen(conf, top_n=4)
         assert chosen(conf, top_n=4) == first
-        assert "batch b is there already, not updated yet: nothing was added to it" in capsys.readouterr().out
+        assert "batch b already exists and is not updated yet: nothing was added to it" in capsys.readouterr().out
 
     def test_interrupted_batch_is_regenerated(self, conf: Configuration) -> None:
         """Of what is due by then: what the interrupted run had marked, and is not chosen now, is free again."""

@@ -221,7 +221,7 @@ class TestRows:
         out = capsys.readouterr().out
         said = [line.removeprefix(f"{file} ") for line in out.splitlines() if line.startswith(str(file))]
         begins = ["line 3: nutch.score is 'abc'", "line 3: nutch.fetchInterval is '1h'",
-                  "line 3: 'word' is no name=value", "line 4: no url is not injected: ", "line 5: it is not UTF-8",
+                  "line 3: 'word' is not name=value", "line 4: no url is not injected: ", "line 5: it is not UTF-8",
                   "line 6: http://d.example/x.gif is not injected: a normalizer or a filter rejects it",
                   "line 7: http://e.example/eee", "line 8: nutch.fetchInterval.fixed is '-'"]  # fmt: skip
         assert [line[: len(begin)] for line, begin in zip(said, begins, strict=True)] == begins
@@ -305,5 +305,5 @@ def test_empty_path_is_not_current_folder(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "notes").write_text("www.example.org\n")
     assert main([command, ""]) != 0
-    assert "no seeds are named" in capsys.readouterr().err
+    assert "no seeds given" in capsys.readouterr().err
     assert [each.name for each in tmp_path.iterdir()] == ["notes"]

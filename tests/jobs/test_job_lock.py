@@ -151,9 +151,9 @@ class TestALock:
             thread = threading.Thread(target=second)
             thread.start()
             thread.join()
-        assert refused[0].startswith(f"6 updatedb {A} is at work on ")
+        assert refused[0].startswith(f"6 updatedb {A} is running on ")
         assert f"(process {os.getpid()})" in refused[0]
-        assert f"and updatedb {B} cannot run beside it: wait until it has ended" in refused[0]
+        assert f"and updatedb {B} cannot run at the same time; wait until it has finished" in refused[0]
 
     def test_concurrent_requests_succeed_once(self, conf: Configuration, lists: BatchListStore) -> None:
         got: list[int] = []
@@ -279,7 +279,7 @@ class TestTheDead:
         timer = threading.Timer(0.3, lambda: moved(lists, beat=left.heartbeat + 1))
         timer.start()
         with (
-            pytest.raises(LockedError, match="inject is at work on elsewhere"),
+            pytest.raises(LockedError, match="inject is running on elsewhere"),
             hold_job_lock(conf, lists, lock_scopes.INJECT),
         ):
             pass
@@ -443,7 +443,7 @@ class TestAWaitingJournal:
     def test_journal_of_batch_in_use_blocks_computation(self, waiting: Configuration) -> None:
         with (
             self.at_work(waiting, lock_scopes.PARSE.for_batch(A)),
-            pytest.raises(LockedError, match=f"parse {A} is at work"),
+            pytest.raises(LockedError, match=f"parse {A} is running"),
             open_job(waiting, lock_scopes.INJECT),
         ):
             pass

@@ -15,11 +15,10 @@ from nutch2py.errors import UnknownBatchError
 from nutch2py.jobs.batches.batch_lists import (
     BatchListStore,
     BatchState,
-    compress_cell,
-    decompress_cell,
     journal_prefix,
     put_list_entry,
 )
+from nutch2py.jobs.batches.cell_compression import compress_cell, decompress_cell
 from nutch2py.jobs.batches.update_journal import JournalWriter
 from nutch2py.jobs.dedup_job import dedup
 from nutch2py.jobs.fetch.fetch_job import fetch

@@ -134,7 +134,7 @@ class Schedule:
                 fault.kind == "parser" and outcome.hit
             ):  # the page is named in the log; this tries it again, as the docs say
                 return False, ("parse", command.batch, "-resume"), 0
-            if "the lock of this job cannot be given back" in outcome.said:  # the next job takes it away, as that says
+            if "the lock of this job cannot be released" in outcome.said:  # the next job takes it away, as that says
                 seeds = ("inject", f"SEEDS-{command.round}")
                 self._expect(self.crawl.run(seeds), seeds)
             return True, words, 0

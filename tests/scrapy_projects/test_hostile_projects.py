@@ -223,5 +223,5 @@ process.start()
     log = project.script("both.py")
     first, second = project.rows().keys() & {"/a"}, project.rows().keys() & {"/b"}
     assert len(first) + len(second) == 1, log
-    assert "cannot run beside it" in log
+    assert "cannot run at the same time" in log
     assert {page.status for page in project.rows().values()} == {CrawlStatus.FETCHED}

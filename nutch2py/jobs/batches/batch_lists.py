@@ -1,19 +1,19 @@
-"""Batch lists: which rows a batch has, so that jobs read these and not the whole table.
+"""Batch lists: the rows of each batch, so that jobs read these rows and not the whole table.
 
-They live in the derived table ``<crawlId>_batch``. The marks in the rows stay the truth: whoever reads through a list
-checks the mark of each row; a batch without a complete list (Nutch 2 made it, or it is ``-all``) is found by a scan.
-Keys, the batch id being percent-encoded:
+The lists are in the derived table ``<crawlId>_batch``. The marks in the rows remain authoritative: a job that reads
+through a list checks the mark of each row. The rows of a batch without a complete list (from Nutch 2, or ``-all``) are
+found by a scan. Keys, with the batch id percent-encoded:
 
-- ``s/<batch>``: state, its time, and the number of rows;
-- ``l/<batch>/<partition>/<order>``: an entry, ``key`` naming the row;
-- ``l/<batch>/redirected/<row key>``: the same for a row that came into the batch while it was fetched;
-- ``u/<batch>/<row key>``: links that a parsed page no longer has (``data``, a JSON list), for updatedb to drop;
-- ``c/<batch>/<bucket>/<number>``: entries from which a batch is cut, see :mod:`nutch2py.jobs.generate.candidate_blocks`;
+- ``s/<batch>``: record of the batch: state, its time, and the number of rows;
+- ``l/<batch>/<partition>/<order>``: an entry of the list, ``key`` is the row key;
+- ``l/<batch>/redirected/<row key>``: an entry for a row that joined the batch during the fetch;
+- ``u/<batch>/<row key>``: links that a page no longer has after parsing (``data``, a JSON list), for updatedb to drop;
+- ``c/<batch>/<bucket>/<number>``: candidates for a batch, see :mod:`nutch2py.jobs.generate.candidate_blocks`;
 - ``j/<batch>/…``: the journal of updatedb, see :mod:`nutch2py.jobs.batches.update_journal`;
 - ``run/gate/…``: see :mod:`nutch2py.jobs.fetch.address_recheck`;
-- ``run/jobs``: the jobs that are at work, see :mod:`nutch2py.jobs.locking.job_lock`; one scan reads it and all states;
+- ``run/jobs``: the job locks, see :mod:`nutch2py.jobs.locking.job_lock`; one scan reads it and all records;
 - ``run/unranked``: see :mod:`nutch2py.crawl_loop.crawl_session`;
-- ``r/…`` and ``m/…``: what pagerank keeps, see :mod:`nutch2py.jobs.pagerank.graph_blocks`.
+- ``r/…`` and ``m/…``: data of pagerank, see :mod:`nutch2py.jobs.pagerank.graph_blocks`.
 """
 
 from __future__ import annotations
@@ -40,31 +40,31 @@ from nutch2py.table import DataStore, KeyRange, MarkCondition, TableQuery, Write
 
 _TIMESTAMPED_ID = re.compile(r"(\d{9,11})-\d+")  # <unix seconds>-<random>, as Nutch makes batch ids
 _ROWS_PER_READ = 500  # rows looked up at once
-_LONG_LIST_ENTRIES = 100_000  # entries of a list that is long
+_LONG_LIST_ENTRIES = 100_000  # entries of a list above which its splits are sampled
 _LISTED_STATES = ("generated", "applying", "updated")
 _STATE_FIELDS: frozenset[Field[Any]] = frozenset({DerivedRow.state, DerivedRow.time, DerivedRow.count})
 
 
 class BatchState(StrEnum):
-    """How far a batch is."""
+    """Stage of a batch."""
 
-    GENERATING = "generating"  # interrupted, unless a GeneratorJob is at work
+    GENERATING = "generating"  # interrupted, unless a GeneratorJob is running
     GENERATED = "generated"
-    SEEN = "seen"  # made elsewhere; the time is when it was first met
-    APPLYING = "applying"  # updatedb has computed every change and is writing them
+    SEEN = "seen"  # generated elsewhere; the time is when a job first saw it
+    APPLYING = "applying"  # updatedb has computed all changes and is writing them
     UPDATED = "updated"
 
 
 UNKNOWN_COUNT = -1
-"""Count of a batch whose list lacks rows that carry its marks, or that has no list."""
+"""Count of a batch without a list, or whose list lacks rows with the batch's mark."""
 
 
 @dataclass(frozen=True)
 class BatchRecord:
-    """A batch that is known by its ``batch_id``.
+    """Record of a known batch.
 
-    ``state``: one of :class:`BatchState`, and ``time`` since when it is in it (ms since 1970). ``count``: how many rows were
-    generated, :data:`UNKNOWN_COUNT` when the list does not tell.
+    ``state`` is one of :class:`BatchState`; ``time`` is when the batch entered it (ms since 1970). ``count`` is the
+    number of generated rows, :data:`UNKNOWN_COUNT` when it is unknown.
     """
 
     batch_id: str
@@ -74,50 +74,50 @@ class BatchRecord:
 
 
 class BatchListStore:
-    """The batch lists of a crawl."""
+    """Access to the batch lists, batch records and other entries of a crawl's derived table."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
         self.store: DataStore[DerivedRow] = open_store(conf, DerivedRow)
         self.enabled = conf.get_bool("storage.batch.list", True)
 
-    # states
+    # records
 
     def read_lock_row_and_records(self) -> tuple[bytes | None, list[BatchRecord]]:
-        """Return what the row :data:`nutch2py.mapreduce.lock_check.LOCKS_KEY` holds, None for nothing, then the states.
+        """Return the data of the row :data:`nutch2py.mapreduce.lock_check.LOCKS_KEY`, None if empty, and the records.
 
-        They are read in this order, so that a job that is not at work any more has left its last state.
+        The row is read first: a job that no longer has a lock by then has already written its last record.
         """
         data = None
-        states = []
+        records = []
         for key, row in self.store.scan(TableQuery(_STATE_FIELDS | {DerivedRow.data}, KeyRange(LOCKS_KEY, "s0"))):
             if key == LOCKS_KEY:
                 data = row.data or None
             elif key.startswith("s/"):
-                states.append(_decode_record(key, row))
-        return data, states
+                records.append(_decode_record(key, row))
+        return data, records
 
     def read_lock_holders(self) -> list[LockHolder]:
-        """Return the jobs that hold a lock, living or dead."""
+        """Return the jobs that hold a lock, whether alive or dead."""
         row = self.store.get(LOCKS_KEY, {DerivedRow.data}) if self.store.exists() else None
         return decode_holders(row.data if row is not None else None)
 
     def list_records(self) -> list[BatchRecord]:
-        """Return the states of all batches that are known, in the order of their ids."""
+        """Return the records of all known batches, ordered by batch id."""
         if not self.store.exists():
             return []
         rows = self.store.scan(TableQuery(_STATE_FIELDS, prefix_range("s/")))
         return [_decode_record(key, row) for key, row in rows]
 
     def get_record(self, batch_id: str) -> BatchRecord | None:
-        """Return the state of one batch, None when nothing is known of it."""
+        """Return the record of one batch, None when the batch is unknown."""
         if not self.store.exists():
             return None
         row = self.store.get(f"s/{_encode_id(batch_id)}", _STATE_FIELDS)
         return None if row is None else BatchRecord(batch_id, row.state or "", row.time, row.count)
 
     def set_state(self, batch_id: str, state: BatchState, count: int = 0, time: int = 0) -> None:
-        """Set the state of a batch, as of ``time``, 0 for now; durable when it returns."""
+        """Set the state of a batch as of ``time`` (ms since 1970, 0 for now). It is durable on return."""
         self.store.create()
         entry = DerivedRow()
         entry.state, entry.time, entry.count = state, time or now_ms(), count
@@ -125,31 +125,31 @@ class BatchListStore:
             batch.put(f"s/{_encode_id(batch_id)}", entry)
 
     def get_creation_time(self, batch_id: str) -> int | None:
-        """Return when a batch was made (ms): by its state, else by its id if that tells, else None."""
-        state = self.get_record(batch_id)
-        if state is not None:
-            return state.time
-        timed = _TIMESTAMPED_ID.fullmatch(batch_id)
-        return int(timed.group(1)) * 1000 if timed else None
+        """Return when a batch was made (ms since 1970): by its record, else by its id; None when unknown."""
+        record = self.get_record(batch_id)
+        if record is not None:
+            return record.time
+        match = _TIMESTAMPED_ID.fullmatch(batch_id)
+        return int(match.group(1)) * 1000 if match else None
 
     # lists
 
     @property
     def can_split_ranges(self) -> bool:
-        """Whether the store cuts a range of keys without reading all of them."""
+        """Whether the store can split a key range without reading all of it."""
         return self.store.row_estimate() is not None
 
     def is_complete(self, batch_id: str) -> bool:
-        """Tell whether the list of a batch holds every row that carries its marks."""
-        state = self.get_record(batch_id)
-        return self.enabled and state is not None and state.count >= 0 and state.state in _LISTED_STATES
+        """Return whether the list of a batch contains every row that carries its marks."""
+        record = self.get_record(batch_id)
+        return self.enabled and record is not None and record.count >= 0 and record.state in _LISTED_STATES
 
     def make_list_splits(self, batch_id: str, task_count: int) -> list[BatchListSplit]:
-        """Cut a list into about ``task_count`` parts, in the order of the list."""
+        """Split a list into about ``task_count`` parts, in list order."""
         whole = TableQuery(frozenset({DerivedRow.key}), prefix_range(f"l/{_encode_id(batch_id)}/"))
-        state = self.get_record(batch_id)
-        if task_count > 1 and state is not None and state.count >= _LONG_LIST_ENTRIES and not self.can_split_ranges:
-            cuts = [*self._split_keys(whole.range, -(-state.count // task_count))]
+        record = self.get_record(batch_id)
+        if task_count > 1 and record is not None and record.count >= _LONG_LIST_ENTRIES and not self.can_split_ranges:
+            cuts = [*self._split_keys(whole.range, -(-record.count // task_count))]
             cuts = (
                 [cuts[len(cuts) * part // (2 * task_count)] for part in range(2 * task_count)]
                 if len(cuts) > 2 * task_count
@@ -160,7 +160,7 @@ class BatchListStore:
         return [BatchListSplit(key_range) for key_range in self.store.key_ranges(whole, task_count)]
 
     def _split_keys(self, key_range: KeyRange, step: int) -> Iterator[str]:
-        """Yield keys of a list, ``step`` entries apart or the first of a partition, whose entries are numbered."""
+        """Yield keys of a list: ``step`` entries apart, or the first of a partition. Entries of one are numbered."""
         key = next(self.store.keys(key_range), None)
         while key is not None:
             partition = f"{key_range.start}{key.removeprefix(key_range.start).partition('/')[0]}"
@@ -173,14 +173,14 @@ class BatchListStore:
                 yield key
 
     def iter_row_keys(self, batch_id: str) -> Iterator[str]:
-        """Yield the keys of the rows that a list names."""
+        """Yield the row keys in a list."""
         whole = prefix_range(f"l/{_encode_id(batch_id)}/")
         for _, entry in self.store.scan(TableQuery(frozenset({DerivedRow.key}), whole)):
             if entry.key is not None:
                 yield entry.key
 
     def delete_batch(self, batch_id: str) -> None:
-        """Delete all that is held of a batch."""
+        """Delete all entries of a batch."""
         name = _encode_id(batch_id)
         for kind in ("l", "u", "j", "c"):
             self.delete_range(prefix_range(f"{kind}/{name}/"))
@@ -195,9 +195,9 @@ class BatchListStore:
                 batch.delete(key)
 
     def remove_generate_marks(self, store: DataStore[WebPage], batch_id: str, check_lock: Callable[[], None]) -> None:
-        """Take the generate marks of an interrupted run off, but from rows that were fetched since.
+        """Remove the generate marks of an interrupted run, except from rows that were fetched since.
 
-        The list is written before the marks, so it names every row; it is to go only when this is done. ``check_lock``: see
+        The list is written before the marks, so it contains every row; delete it only afterwards. ``check_lock``: see
         :attr:`nutch2py.table.WriteBatch.before_flush`.
         """
         keys = self.iter_row_keys(batch_id)
@@ -209,10 +209,10 @@ class BatchListStore:
                     page.markers.pop(Mark.GENERATE)
                     batch.put(key, page)
 
-    # links that are gone
+    # dropped links
 
     def put_dropped_links(self, batch: WriteBatch, batch_id: str, row_key: str, urls: Iterable[str]) -> None:
-        """Remember links that a page had before it was parsed again; joins what was remembered before."""
+        """Note links that a page had before it was parsed again; adds to earlier notes."""
         key = f"u/{_encode_id(batch_id)}/{row_key}"
         before = self.store.get(key, {DerivedRow.data})
         known = set(orjson.loads(before.data)) if before is not None and before.data else set()
@@ -221,7 +221,7 @@ class BatchListStore:
         batch.put(key, entry)
 
     def dropped_links_range(self, batch_id: str) -> KeyRange:
-        """Return the key range of what :meth:`put_dropped` wrote, for one batch or for all."""
+        """Return the key range of the entries of :meth:`put_dropped_links`, for one batch or for all."""
         return prefix_range("u/" if batch_id == ALL else f"u/{_encode_id(batch_id)}/")
 
     def iter_dropped_links(self, key_range: KeyRange) -> Iterator[tuple[str, list[str]]]:
@@ -237,45 +237,27 @@ def _decode_record(key: str, row: DerivedRow) -> BatchRecord:
     return BatchRecord(unquote(key[2:]), row.state or "", row.time, row.count)
 
 
-def compress_cell(data: bytes) -> bytes:
-    """Compress what an entry shall hold in ``data``.
-
-    The bytes that the compressor gives keep the memory that the worst case would have needed; the copy of them does
-    not, so that a write buffer is as large as what it counts.
-    """
-    import zstandard
-
-    return bytes(memoryview(zstandard.compress(data, 1)))
-
-
-def decompress_cell(data: bytes) -> bytes:
-    """Return what :func:`compress_cell` was given."""
-    import zstandard
-
-    return zstandard.decompress(data)
-
-
 def put_list_entry(batch: WriteBatch, batch_id: str, partition: str, order: int, row_key: str) -> None:
-    """Write an entry of a list: the row ``row_key`` is the ``order``-th of a partition."""
+    """Add an entry to a list: the row ``row_key`` is the ``order``-th of a partition."""
     entry = DerivedRow()
     entry.key = row_key
     batch.put(f"l/{_encode_id(batch_id)}/{partition}/{order:09d}", entry)
 
 
 def put_redirect_target(batch: WriteBatch, batch_id: str, row_key: str) -> None:
-    """Add a row to a list: the target of a redirect that was fetched with the batch. A repeat changes nothing."""
+    """Add the target of a redirect that was fetched with the batch to its list. A repeat changes nothing."""
     entry = DerivedRow()
     entry.key = row_key
     batch.put(f"l/{_encode_id(batch_id)}/redirected/{row_key}", entry)
 
 
 def journal_prefix(batch_id: str) -> str:
-    """Return the prefix of the keys of a batch's journal."""
+    """Return the key prefix of a batch's journal."""
     return f"j/{_encode_id(batch_id)}/"
 
 
 def candidate_prefix(batch_id: str) -> str:
-    """Return the prefix of the keys of the entries from which a batch is cut."""
+    """Return the key prefix of the candidates of a batch."""
     return f"c/{_encode_id(batch_id)}/"
 
 
@@ -284,7 +266,7 @@ def _encode_id(batch_id: str) -> str:
 
 
 def mark_condition(mark: Mark, batch_id: str) -> MarkCondition:
-    """Return the condition for the rows of a batch, or of every batch for ``-all``."""
+    """Return the condition for the rows of a batch, or of every batch for ``-all`` and ``-reindex``."""
     return MarkCondition(mark, None if batch_id in (ALL, REINDEX) else batch_id)
 
 
@@ -296,30 +278,30 @@ def make_batch_splits(
     batch_id: str,
     task_count: int,
 ) -> tuple[list[Split], int | None]:
-    """Return the map input for the rows of a batch, and about how many rows that is.
+    """Return the map input for the rows of a batch, and its approximate number of rows, None if unknown.
 
-    Through the batch list when there is a complete one, else by scanning the table for the mark.
+    Reads through the batch list when it is complete, else scans the table for the mark.
     """
     lists = BatchListStore(conf)
     if batch_id not in (ALL, REINDEX) and lists.is_complete(batch_id):
-        state = lists.get_record(batch_id)
-        return [*lists.make_list_splits(batch_id, task_count)], state.count if state else None
+        record = lists.get_record(batch_id)
+        return [*lists.make_list_splits(batch_id, task_count)], record.count if record else None
     query = TableQuery(fields, mark=mark_condition(mark, batch_id))
     return range_splits(store, query, task_count), None
 
 
 class StaleMarkChecker:
-    """Tells which generate marks are older than ``crawl.gen.delay``: their batch died before updatedb."""
+    """Finds generate marks older than ``crawl.gen.delay``: their batch was abandoned before updatedb."""
 
     def __init__(self, batch_lists: BatchListStore, max_age_ms: int, now: int) -> None:
         self._batch_lists, self._max_age_ms, self._now = batch_lists, max_age_ms, now
         self._is_stale_by_batch: dict[str, bool] = {}
 
     def __call__(self, batch_id: str) -> bool:
-        """Tell whether the marks of a batch are too old to count."""
+        """Return whether the marks of a batch are too old to count."""
         if batch_id not in self._is_stale_by_batch:
-            made = self._batch_lists.get_creation_time(batch_id)
-            if made is None:  # from elsewhere, and its id does not tell its age: it counts from now
+            created = self._batch_lists.get_creation_time(batch_id)
+            if created is None:  # generated elsewhere, with an id of unknown age: its age counts from now
                 self._batch_lists.set_state(batch_id, BatchState.SEEN)
-            self._is_stale_by_batch[batch_id] = made is not None and self._now - made > self._max_age_ms
+            self._is_stale_by_batch[batch_id] = created is not None and self._now - created > self._max_age_ms
         return self._is_stale_by_batch[batch_id]

@@ -1,7 +1,7 @@
-"""Letting go of what the derived table has much of: in map tasks, each a part, where the driver would take minutes.
+"""Bulk deletes in the derived table: map tasks delete parts in parallel, where the driver alone would take minutes.
 
-Rows go in any order, and the state of a batch last: a job that is killed meanwhile leaves a batch that is done and of
-whose list a part is gone, and whoever comes next lets the rest go.
+Rows are deleted in any order, and the record of a batch last. A job that is killed meanwhile leaves a finished batch
+with part of its list, and the next job deletes the rest.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from nutch2py.mapreduce.table_job import KeyValuePair, TableJob
 from nutch2py.table import KeyRange
 
 _MAX_DRIVER_ROWS = 500_000
-"""Rows that the driver deletes itself: it takes 13 s, and starting tasks on a cluster 12."""
+"""Rows that the driver deletes itself: this takes 13 s, as long as it takes to start tasks on a cluster."""
 
 
 class BulkDeleteJob(TableJob[JobParameters]):
-    """Rows of the derived table to nothing."""
+    """Map-only job that deletes rows of the derived table."""
 
     reduce_steps = 0
 
@@ -36,10 +36,10 @@ class BulkDeleteJob(TableJob[JobParameters]):
 
 
 def bulk_delete_batch(conf: Configuration, batch_lists: BatchListStore, batch_id: str, title: str) -> None:
-    """Delete all that is held of a batch, its state last; ``title``: the job's name, for the progress that is shown."""
+    """Delete all entries of a batch, its record last. ``title`` is the name of the job in the progress display."""
     tasks = map_task_count(conf)
-    state = batch_lists.get_record(batch_id)
-    if tasks > 1 and state is not None and state.count > _MAX_DRIVER_ROWS and not batch_lists.can_split_ranges:
+    record = batch_lists.get_record(batch_id)
+    if tasks > 1 and record is not None and record.count > _MAX_DRIVER_ROWS and not batch_lists.can_split_ranges:
         _delete_by_tasks(conf, [split.key_range for split in batch_lists.make_list_splits(batch_id, tasks)], title)
     batch_lists.delete_batch(batch_id)
 
@@ -47,7 +47,7 @@ def bulk_delete_batch(conf: Configuration, batch_lists: BatchListStore, batch_id
 def bulk_delete_range(
     conf: Configuration, batch_lists: BatchListStore, key_range: KeyRange, split_keys: Sequence[str], title: str
 ) -> None:
-    """Delete the rows of a range; of many rows, tasks do it that share the range, which is cut at the keys ``split_keys``."""
+    """Delete the rows of a range. For many rows, run tasks on parts of the range, which is cut at ``split_keys``."""
     if not batch_lists.store.exists():
         return
     if map_task_count(conf) == 1 or batch_lists.can_split_ranges:

@@ -1,10 +1,10 @@
-"""The journal of updatedb: every change of a batch is computed and kept first, then written; both can be repeated.
+"""The journal of updatedb: all changes of a batch are computed and stored first, then written; both can be repeated.
 
-Scores are added to, and the cash of a page is given away, so updatedb must change each row exactly once, whatever kills
-it. Its reducers therefore write no page. They put the changes, as absolute values, into the derived table; when all are
-there, the state of the batch becomes APPLYING, which is the commit point; then the changes are written. Killed before
-that point, nothing has happened, and the journal is thrown away and computed anew; killed after it, the next job of any
-kind writes the changes again, with the same timestamps, before it does anything else.
+Scores accumulate, and a page's cash is distributed, so updatedb must change each row exactly once, even when it is
+killed. Its reducers therefore write no page. They put the changes, as absolute values, into the derived table. When all
+are stored, the state of the batch becomes APPLYING: this is the commit point. Then the changes are written. If updatedb
+is killed before that point, nothing has changed, and the journal is discarded and recomputed. If it is killed later,
+the next job of any kind writes the changes again, with the same timestamps, before it does anything else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Self
 import msgspec
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState, compress_cell, decompress_cell, journal_prefix
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState, journal_prefix
+from nutch2py.jobs.batches.cell_compression import compress_cell, decompress_cell
 from nutch2py.mapreduce.driver import map_task_count, run_job
 from nutch2py.mapreduce.input_splits import DerivedTableSplit
 from nutch2py.mapreduce.job_parameters import ALL, TIME_RANGE, BatchParameters
@@ -35,7 +36,7 @@ _DECODER = msgspec.msgpack.Decoder(
 
 
 class JournalWriter:
-    """Collects the changes of one reduce task; its entries are named by their first row, so a repeat replaces them."""
+    """Collects the changes of one reduce task. Entries have the key of their first row, so a repeat replaces them."""
 
     def __init__(
         self, store: DataStore[DerivedRow], batch_id: str, before_write: Callable[[], object] | None = None
@@ -44,7 +45,7 @@ class JournalWriter:
         self._changes: list[tuple[str, Any, Any, Any]] = []
 
     def add(self, key: str, mutation: Mutation | None) -> None:
-        """Keep the changes of a row."""
+        """Add the changes of a row."""
         if mutation is None:
             return
         self._changes.append((key, mutation.puts, mutation.deletes, mutation.cleared_families))
@@ -71,7 +72,7 @@ class JournalWriter:
 
 @dataclass(frozen=True, kw_only=True)
 class JournalParameters(BatchParameters):
-    """``timestamp``: when the batch was committed, ms since 1970; every cell is stamped by it."""
+    """``timestamp``: when the batch was committed, ms since 1970; all cells get this timestamp."""
 
     timestamp: int
     ranges: ClassVar = {"timestamp": TIME_RANGE}
@@ -97,15 +98,15 @@ class JournalJob(TableJob[JournalParameters]):
 
 
 def apply_journal(conf: Configuration, batch_id: str, check_lock: Callable[[], None]) -> None:
-    """Write the changes of a journal that is complete, then let it go; ``check_lock`` tells that the lock is ours still.
+    """Write the changes of a complete journal, then delete it. ``check_lock`` raises when the lock is lost.
 
-    The state says to the end that there is something to finish: notes of links that stayed would be followed by an
-    update of ``-all`` long after their pages have these links again.
+    The state changes last. Notes of dropped links that remained would be applied by a later update of ``-all``, when
+    their pages may have these links again.
     """
     lists = BatchListStore(conf)
-    state = lists.get_record(batch_id)
-    assert state is not None
-    parameters = JournalParameters(batch_id=batch_id, timestamp=state.time)
+    record = lists.get_record(batch_id)
+    assert record is not None
+    parameters = JournalParameters(batch_id=batch_id, timestamp=record.time)
     whole = prefix_range(journal_prefix(batch_id))
     ranges = lists.store.key_ranges(TableQuery(frozenset({DerivedRow.data}), whole), map_task_count(conf))
     splits = [DerivedTableSplit(key_range) for key_range in ranges]
@@ -116,19 +117,19 @@ def apply_journal(conf: Configuration, batch_id: str, check_lock: Callable[[], N
     if batch_id == ALL:
         _mark_all_updated(lists)
     else:
-        lists.set_state(batch_id, BatchState.UPDATED, state.count)
+        lists.set_state(batch_id, BatchState.UPDATED, record.count)
 
 
 def _mark_all_updated(batch_lists: BatchListStore) -> None:
-    """Say of every batch that it is updated, as no row carries its mark; forget those that have no whole list.
+    """Set every batch to updated, as no row carries its mark; delete those that have no complete list.
 
-    ``-all`` goes last: as long as it is there, this is finished.
+    The record of ``-all`` is deleted last: while it exists, the next job repeats this.
     """
-    for state in batch_lists.list_records():
-        if state.state == BatchState.GENERATED and state.count >= 0:
-            batch_lists.set_state(state.batch_id, BatchState.UPDATED, state.count)
-        elif state.state != BatchState.UPDATED and state.batch_id != ALL:
-            batch_lists.delete_batch(state.batch_id)
+    for record in batch_lists.list_records():
+        if record.state == BatchState.GENERATED and record.count >= 0:
+            batch_lists.set_state(record.batch_id, BatchState.UPDATED, record.count)
+        elif record.state != BatchState.UPDATED and record.batch_id != ALL:
+            batch_lists.delete_batch(record.batch_id)
     batch_lists.delete_batch(ALL)
 
 
@@ -138,6 +139,9 @@ def delete_journal(batch_lists: BatchListStore, batch_id: str) -> None:
 
 
 def finish_interrupted_update(conf: Configuration, batch_id: str, check_lock: Callable[[], None]) -> None:
-    """Write what a killed updatedb had committed; :func:`nutch2py.jobs.job_context.open_job` calls it for every job."""
+    """Write the changes that a killed updatedb had committed.
+
+    :func:`nutch2py.jobs.job_context.open_job` calls it for every job.
+    """
     log_line(f"DbUpdaterJob: finishing the interrupted update of batch {batch_id}")
     apply_journal(conf, batch_id, check_lock)

@@ -1,7 +1,7 @@
-"""Pages that the address gate refused and does not refuse now: they are due again, not only when their retry is.
+"""Recheck of pages that the address filter denied: pages that it allows now become due at once.
 
-The derived table holds a row ``run/gate/<digest>`` for each setting of the gate that a fetch has worked with since the
-table was last looked through: so that is done only where another setting may have refused something.
+For each setting of the address filter with which a fetch has run since the last recheck, the derived table has a row
+``run/gate/<digest>``. The table is scanned only when another setting may have denied pages.
 """
 
 from __future__ import annotations
@@ -24,18 +24,17 @@ _FIELDS: frozenset[Field[Any]] = frozenset(
     {WebPage.status, WebPage.protocol_status, WebPage.fetch_time, WebPage.retries_since_fetch, WebPage.markers}
 )
 
-
 ADDRESS_FILTER_PREFIX = "run/gate/"
-"""Keys of the notes begin so."""
+"""Key prefix of the notes."""
 _FILTER_PROPERTIES = ("http.filter.ipaddress.include", "http.filter.ipaddress.exclude")
 
 
 @contextmanager
 def record_address_filter(conf: Configuration, tables: CrawlTables) -> Iterator[None]:
-    """Note the setting of the gate for what is fetched within the block.
+    """Note the setting of the address filter for all fetches within the block.
 
-    Before it, and once more when it is done: who looks the table through meanwhile does not see all that is refused.
-    Where it failed, its rows are those of an open batch, and the next fetch of that makes the note.
+    The note is written before and after the block: a recheck in between does not see all denied pages. If the block
+    fails, its rows belong to an open batch, and the next fetch of that batch writes the note.
     """
     _write_filter_note(conf, tables)
     yield
@@ -43,43 +42,43 @@ def record_address_filter(conf: Configuration, tables: CrawlTables) -> Iterator[
 
 
 def reschedule_allowed_pages(conf: Configuration) -> int:
-    """Make every page due that was refused for an address which may be connected to now; return how many.
+    """Make every page due that was denied for an address which is allowed now; return their number.
 
-    Reads the status of every row, unless no fetch had another setting. Pages of a batch that is open are left to it.
+    Reads the status of every row, unless all fetches had the current setting. Skips pages of open batches.
     """
     with open_job(conf, RECHECK_ADDRESSES) as tables:
-        noted = _read_filter_notes(tables.batch_lists.store)
-        if noted.keys() == {_filter_key(conf)}:
+        notes = _read_filter_notes(tables.batch_lists.store)
+        if notes.keys() == {_filter_key(conf)}:
             return 0
-        found, left = _reschedule(conf, tables)
-        if not left:
+        rescheduled, skipped = _reschedule(conf, tables)
+        if not skipped:
             entries = tables.batch_lists.store
             with entries.batch(tables.check_lock) as batch:
-                for key in noted.keys() - {_filter_key(conf)}:
-                    if (entry := entries.get(key, {DerivedRow.data})) is not None and entry.data == noted[key]:
+                for key in notes.keys() - {_filter_key(conf)}:
+                    if (entry := entries.get(key, {DerivedRow.data})) is not None and entry.data == notes[key]:
                         batch.delete(key)
             _write_filter_note(conf, tables)
-    return found
+    return rescheduled
 
 
 def _reschedule(conf: Configuration, tables: CrawlTables) -> tuple[int, int]:
-    """Return how many pages are made due, and how many are left to their batches."""
-    gate, now, found, left = AddressFilter.from_conf(conf), now_ms(), 0, 0
+    """Return the number of pages that became due, and of those that were skipped because their batch is open."""
+    address_filter, now, rescheduled, skipped = AddressFilter.from_conf(conf), now_ms(), 0, 0
     with tables.store.batch(before_flush=tables.check_lock) as batch:
         for key, page in tables.store.scan(TableQuery(_FIELDS)):
             status = page.protocol_status
             if status is None or not status.args or page.fetch_time <= now:
                 continue
             address = parse_excluded_address(status.args[0])
-            if address is None or not gate.is_allowed(address):
+            if address is None or not address_filter.is_allowed(address):
                 continue
             if Mark.GENERATE in page.markers:
-                left += 1
+                skipped += 1
                 continue
             page.status, page.fetch_time, page.retries_since_fetch = int(CrawlStatus.UNFETCHED), now, 0
             batch.put(key, page)
-            found += 1
-    return found, left
+            rescheduled += 1
+    return rescheduled, skipped
 
 
 def _read_filter_notes(store: DataStore[DerivedRow]) -> dict[str, bytes | None]:

@@ -1,7 +1,7 @@
-"""FetcherJob: the pages of a batch from the web.
+"""FetcherJob: fetch the pages of a batch from the web.
 
-Map: rows of the batch to partitions; a host, domain or address (``partition.url.mode``) is in exactly one. Reduce, one
-group a partition: a :class:`nutch2py.fetcher.page_fetcher.Fetcher` that is polite to each of them.
+Map: assign the rows of the batch to partitions. Each host, domain or address (``partition.url.mode``) is in exactly
+one. Reduce, one group per partition: a :class:`nutch2py.fetcher.page_fetcher.Fetcher` that is polite to each of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol, partition_key
 from nutch2py.mapreduce.step_events import STEP_LISTENER
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.plugins.plugin_failures import PluginError
-from nutch2py.records.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
+from nutch2py.records.webpage import INJECTED_SITEMAP, Host, Mark, WebPage
 from nutch2py.support.reporting import warn
 from nutch2py.table import open_store
 from nutch2py.url.filters.url_filters import SKIPPED_LINKS_GROUP
@@ -46,19 +46,18 @@ from nutch2py.url.keys import reverse_host, unreverse_url
 from nutch2py.url.url_partitioner import URLPartitioner, choose_partition_seed
 
 _ROWS_PER_READ = 100  # rows read at once for the queues
-_FLUSH_SECONDS = 5.0  # what a killed fetcher loses at most
-_REDIRECTS = (CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FetchParameters(BatchParameters):
-    """What a fetch is asked for.
+    """Parameters of a fetch.
 
-    ``threads``: requests at a time in a task. ``resume``: leave out what is fetched. ``sitemap``: sitemaps, and only
-    these; ``detect_sitemaps``: note those that robots.txt names. ``deadline``: when it ends, seconds since 1970, None
-    for never. ``partitions``: fetch tasks, ``partition_mode``: what they hold together ("": as the property says),
-    ``partition_seed``: which of these meet. ``uses_batch_list``: rows come through the batch's list, whose order is to be kept.
-    ``expected``: pages of a task, about. ``warc``: a folder for WARC files, "" for none.
+    ``threads``: concurrent requests of a task. ``resume``: skip fetched pages. ``sitemap``: fetch sitemaps, and only
+    these. ``detect_sitemaps``: record the sitemaps that robots.txt lists. ``deadline``: end of the fetch, seconds since
+    1970, None for no limit. ``partitions``: fetch tasks. ``partition_mode``: what a partition keeps together ("": the
+    property's value). ``partition_seed``: determines which of these share a partition. ``uses_batch_list``: rows come
+    in the order of the batch list, which is kept. ``expected``: approximate number of pages of a task. ``warc``: a
+    folder for WARC files, "" for none.
     """
 
     threads: int = 10
@@ -78,14 +77,14 @@ class FetchParameters(BatchParameters):
     }  # fmt: skip
 
     def __post_init__(self) -> None:
-        """Refuse what is out of its range."""
+        """Check the ranges of the fields."""
         super().__post_init__()
         if self.deadline is not None and not 0 <= self.deadline <= LONG_MAX:
             raise UsageError(f"deadline is {self.deadline!r}: give seconds since 1970, or None")
 
     @property
     def options(self) -> FetchOptions:
-        """What the fetcher of a task is asked for."""
+        """The options for the fetcher of a task."""
         return FetchOptions(
             threads=self.threads,
             deadline=float("inf") if self.deadline is None else self.deadline,
@@ -98,7 +97,7 @@ class FetchParameters(BatchParameters):
 
 
 class FetcherJob(TableJob[FetchParameters]):
-    """Marked rows to partitions, partitions to the web, pages to the table; puts out the troubles of each partition."""
+    """Marked rows to partitions, partitions to the web, pages to the table. Outputs the failures of each partition."""
 
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
@@ -106,36 +105,36 @@ class FetcherJob(TableJob[FetchParameters]):
 
     @classmethod
     def describe_local_outputs(cls, conf: Configuration, parameters: JobParameters) -> str:
-        """Name the WARC files, which a task writes to the disk of its machine."""
+        """Return a name for the WARC files, which a task writes to the disk of its machine."""
         return "WARC files" if isinstance(parameters, FetchParameters) and parameters.warc else ""
 
     def prepare(self) -> None:
-        """Name the rows."""
+        """Set the condition that selects the rows."""
         self.mark = mark_condition(Mark.GENERATE, self.parameters.batch_id)
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Yield (partition, place and row key); places follow the list, or spread hosts by a hash without one."""
-        asked = self.parameters
-        partitioner = URLPartitioner(self.conf, asked.partition_mode, asked.partition_seed)
+        """Yield (partition, position and row key). Positions follow the list; without one a hash spreads the hosts."""
+        parameters = self.parameters
+        partitioner = URLPartitioner(self.conf, parameters.partition_mode, parameters.partition_seed)
         for number, (key, page) in enumerate(pages):
-            if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
+            if (page.markers.get(Mark.INJECT) == INJECTED_SITEMAP) != parameters.sitemap:
                 continue
-            if asked.resume and page.markers.get(Mark.FETCH) is not None:
+            if parameters.resume and page.markers.get(Mark.FETCH) is not None:
                 self.count("FetcherStatus", "already_fetched")
                 continue
             try:
-                partition = partitioner.partition(unreverse_url(key), asked.partitions)
+                partition = partitioner.partition(unreverse_url(key), parameters.partitions)
             except ValueError:
                 self.count("FetcherStatus", "malformed_key")
                 continue
             except PluginError as error:
                 self.plugin_failures.record(error)
                 continue
-            place = number if asked.uses_batch_list else crc32(key.encode("utf-8", "surrogateescape"))
-            yield partition_key(partition, asked.partitions), f"{place:010d}{key}"
+            position = number if parameters.uses_batch_list else crc32(key.encode("utf-8", "surrogateescape"))
+            yield partition_key(partition, parameters.partitions), f"{position:010d}{key}"
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[KeyValuePair]:
-        """Fetch partition after partition."""
+        """Fetch one partition after the other."""
         conf, options = self.conf, self.parameters.options
         fields = Fetcher.get_required_fields(conf, options)
         hosts = HostSettingsReader(conf) if conf.get_bool("fetcher.queue.use.host.settings") else None
@@ -155,15 +154,15 @@ class FetcherJob(TableJob[FetchParameters]):
             for name, amount in report.counters.items():
                 self.count("FetcherStatus", name, amount)
             self.count("FetcherStatus", "bytes_downloaded", report.bytes)
-            for group, spread in ((TIMES_GROUP, report.response_times), (SIZES_GROUP, report.response_sizes)):
-                for name, amount in spread.counts.items():
+            for group, histogram in ((TIMES_GROUP, report.response_times), (SIZES_GROUP, report.response_sizes)):
+                for name, amount in histogram.counts.items():
                     self.count(group, name, amount)
             for name, amount in report.filtered_links.items():
                 self.count(SKIPPED_LINKS_GROUP, name, amount)
             yield from report.host_failures.to_records()
 
     def _count_written_page(self, item: FetchItem) -> None:
-        """Count a page that is written."""
+        """Count a page that was written."""
         self.plugin_failures.pages += 1
         if item.plugin_error is not None:
             self.plugin_failures.record(item.plugin_error)
@@ -182,19 +181,19 @@ class FetcherJob(TableJob[FetchParameters]):
 
 
 class HostSettingsReader:
-    """Settings of queues, in a host's metadata: ``q_mt`` (threads), ``q_cd`` and ``q_mcd`` (delays in ms)."""
+    """Reads settings of fetch queues from host metadata: ``q_mt`` (threads), ``q_cd`` and ``q_mcd`` (delays, ms)."""
 
     def __init__(self, conf: Configuration) -> None:
         self._store = open_store(conf, Host)
         self._exists = self._store.exists()
 
     def __call__(self, host: str) -> HostFetchSettings | None:
-        """Return the settings of a host, None when the table does not know it."""
-        found = self._store.get(reverse_host(host), {Host.metadata}) if self._exists else None
-        if found is None:
+        """Return the settings of a host, None when the host table does not have it."""
+        row = self._store.get(reverse_host(host), {Host.metadata}) if self._exists else None
+        if row is None:
             return None
         names = ("q_mt", "q_cd", "q_mcd")
-        return HostFetchSettings(*(self._parse_number(host, name, found.metadata.get(name)) for name in names))
+        return HostFetchSettings(*(self._parse_number(host, name, row.metadata.get(name)) for name in names))
 
     @staticmethod
     def _parse_number(host: str, name: str, value: bytes | None) -> int | None:
@@ -203,38 +202,38 @@ class HostSettingsReader:
         try:
             return max(0, int(value))
         except ValueError:
-            warn(f"host table: {name} of {host} is {value!r}, which is not a whole number: it is left out")
+            warn(f"host table: {name} of {host} is {value!r}, which is not a whole number: ignored")
             return None
 
 
 def _find_shared_host(conf: Configuration, batch_id: str, queue_mode: str, other_holder: LockHolder) -> str:
-    """Say which host (domain, address) another fetch would ask, too; "" for none.
+    """Return why this fetch conflicts with another one that requests from the same host, domain or address, "" if not.
 
-    Each fetch is polite by itself: a server that both ask is asked at twice its rate.
+    Each fetch is polite only by itself: a server of both would get twice the allowed rate.
     """
     if other_holder.job != FETCH.name:
         return ""
     lists = BatchListStore(conf)
     if not (lists.is_complete(batch_id) and lists.is_complete(other_holder.batch)):
-        return "what hosts both ask is not known without lists of their batches"
+        return "without lists of both batches it is unknown which hosts they share"
     key = URLPartitioner(conf, queue_mode).key
-    ours = {key(unreverse_url(row)) for row in lists.iter_row_keys(batch_id)}
+    own_hosts = {key(unreverse_url(row)) for row in lists.iter_row_keys(batch_id)}
     shared = next(
-        (host for row in lists.iter_row_keys(other_holder.batch) if (host := key(unreverse_url(row))) in ours), ""
+        (host for row in lists.iter_row_keys(other_holder.batch) if (host := key(unreverse_url(row))) in own_hosts), ""
     )
-    return shared and f"both would ask {shared}"
+    return shared and f"both would send requests to {shared}"
 
 
 def _merge_host_failures(result: JobResult) -> None:
-    """Put together what the partitions had trouble with, as counters; their number would be too much for Hadoop's."""
-    troubles = HostFailures()
-    for reason, counted in result.output:
-        troubles.merge_record(reason, counted)
+    """Merge the host failures of the partitions into counters, of which Hadoop itself would not allow so many."""
+    failures = HostFailures()
+    for reason, record in result.output:
+        failures.merge_record(reason, record)
     result.output = []
-    found = troubles.to_counters()
-    result.add_counters(found)
-    if (account := STEP_LISTENER.get()) is not None:
-        account.step_finished(found)
+    counters = failures.to_counters()
+    result.add_counters(counters)
+    if (listener := STEP_LISTENER.get()) is not None:
+        listener.step_finished(counters)
 
 
 def fetch(
@@ -260,12 +259,12 @@ def fetch(
             check_warc_dir(warc)
     log = JobLogger("FetcherJob")
     log.log("fetching all" if batch_id == ALL else f"batchId: {batch_id}")
-    queues = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
-    objection = partial(_find_shared_host, conf, batch_id, queues)
-    work = FETCH_REDIRECTS if conf.get_int("http.redirect.max", 0) > 0 else FETCH
-    with open_job(conf, work, batch_id=batch_id, mark=Mark.GENERATE, find_conflict=objection) as tables:
+    queue_mode = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
+    find_conflict = partial(_find_shared_host, conf, batch_id, queue_mode)
+    scope = FETCH_REDIRECTS if conf.get_int("http.redirect.max", 0) > 0 else FETCH
+    with open_job(conf, scope, batch_id=batch_id, mark=Mark.GENERATE, find_conflict=find_conflict) as tables:
         store, lists = tables.store, tables.batch_lists
-        ends, tasks = compute_deadline(conf), num_tasks or reduce_task_count(conf)
+        deadline, tasks = compute_deadline(conf), num_tasks or reduce_task_count(conf)
         splits, expected = make_batch_splits(
             conf, store, FetcherJob.fields, Mark.GENERATE, batch_id, map_task_count(conf)
         )
@@ -276,11 +275,11 @@ def fetch(
             sitemap=sitemap,
             detect_sitemaps=detect_sitemaps,
             parse=conf.get_bool("fetcher.parse"),
-            deadline=None if ends == float("inf") else ends,
+            deadline=None if deadline == float("inf") else deadline,
             partitions=tasks,
-            # else two tasks would ask the servers of a domain, or of an address, at the same time
-            partition_mode="" if queues == BY_HOST else queues,
-            # that of the list, so that its order stays; rows of every batch are put together anew each time
+            # else two tasks would send requests to the servers of one domain or address at the same time
+            partition_mode="" if queue_mode == BY_HOST else queue_mode,
+            # the seed of the list, which keeps its order; for -all, other hosts share a partition each time
             partition_seed=choose_partition_seed(conf, str(time.time_ns()) if batch_id == ALL else batch_id),
             uses_batch_list=batch_id != ALL and lists.is_complete(batch_id),
             expected=(expected or 0) // tasks,
@@ -289,7 +288,7 @@ def fetch(
         log.log(f"threads: {parameters.threads}")
         log.log(f"parsing: {str(parameters.parse).lower()}")
         log.log(f"resuming: {str(resume).lower()}")
-        log.log_raw(f"FetcherJob : timelimit set for : {-1 if parameters.deadline is None else int(ends * 1000)}")
+        log.log_raw(f"FetcherJob : timelimit set for : {-1 if parameters.deadline is None else int(deadline * 1000)}")
         with record_address_filter(conf, tables):
             result = run_job(
                 FetcherJob, conf, splits, parameters, title="FetcherJob", expected_rows=expected and 2 * expected,

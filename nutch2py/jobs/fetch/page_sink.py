@@ -1,4 +1,4 @@
-"""Pages that were fetched, into the table: what a fetch task writes, and what a spider of Scrapy's does."""
+"""Writes fetched pages to the table, for fetch tasks and for Scrapy spiders."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from nutch2py.records.cells import decode_text
 from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.table import DataStore, WriteBatch
 
-_FLUSH_SECONDS = 5.0  # what a killed fetcher loses at most
+_FLUSH_SECONDS = 5.0  # at most this much work is lost when a fetcher is killed
 _REDIRECT_STATUSES = (CrawlStatus.REDIR_TEMP, CrawlStatus.REDIR_PERM)
 
 
 class PageSink:
-    """Writes pages, a few seconds' worth at once.
+    """Writes pages, and flushes them every few seconds.
 
-    ``check`` raises when another job has taken this one's place; ``done`` is told of each page. ``parsing``: they are
-    parsed already. ``all_join``: every row joins the list of its batch, not only the targets of redirects.
+    ``check_lock`` raises when another job has taken over the lock. ``on_written`` is called for each page.
+    ``is_parsed``: the pages are already parsed. ``lists_all_rows``: every row joins the list of its batch, not only the
+    targets of redirects.
     """
 
     def __init__(
@@ -42,24 +43,25 @@ class PageSink:
         )
         self._is_parsed, self._lists_all_rows = is_parsed, lists_all_rows
         self._list_batch: WriteBatch = self._batch_lists.store.batch()
-        # first the notes of links that are dropped, which the pages have lost once they are written, and list entries
+        # notes of dropped links and list entries go first: once the pages are written, their old links are unknown
         self._batch: WriteBatch = store.batch(before_flush=self._write_lists_first)
         self._flushed_at = time.monotonic()
 
     @property
     def rejected_rows(self) -> int:
-        """How many rows the store has refused."""
+        """Number of rows that the store rejected."""
         return len(self._batch.rejected)
 
     def __call__(self, item: FetchItem) -> None:
-        """Write a page, now or within seconds."""
+        """Write a page, at the latest with the next flush."""
         page = item.page
-        gone = self._find_dropped_links(item)
-        if gone:
-            self._batch_lists.put_dropped_links(self._list_batch, page.markers.get(Mark.FETCH) or "", item.key, gone)
+        dropped = self._find_dropped_links(item)
+        if dropped:
+            fetch_mark = page.markers.get(Mark.FETCH) or ""
+            self._batch_lists.put_dropped_links(self._list_batch, fetch_mark, item.key, dropped)
         batch_id = page.markers.get(Mark.GENERATE)
         if (item.redirect_chain or self._lists_all_rows) and batch_id is not None:
-            put_redirect_target(self._list_batch, batch_id, item.key)  # whoever reads through the list finds it, too
+            put_redirect_target(self._list_batch, batch_id, item.key)  # jobs that read through the list find it, too
         self._batch.put(item.key, page)
         self._on_written(item)
         if time.monotonic() - self._flushed_at > _FLUSH_SECONDS:
@@ -70,11 +72,11 @@ class PageSink:
         self._list_batch.flush()
 
     def _find_dropped_links(self, item: FetchItem) -> set[str]:
-        """Return the links that the row loses: to a redirect, which replaces them unread, or to a parse."""
+        """Return the links that the row loses by a parse, or by a redirect, which replaces them unread."""
         page = item.page
         if self._is_parsed:
             before = {decode_text(url) for url in page.cells.get(WebPage.outlinks.family, {})}
-        elif page.status in _REDIRECT_STATUSES and page.outlinks.is_cleared:  # not by one that leads nowhere
+        elif page.status in _REDIRECT_STATUSES and page.outlinks.is_cleared:  # a redirect without target clears nothing
             row = self._store.get(item.key, {WebPage.outlinks})
             before = set(row.outlinks) if row is not None else set()
         else:
@@ -82,7 +84,7 @@ class PageSink:
         return before - set(page.outlinks) if before else before
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the buffered pages."""
         self._batch.flush()
         self._flushed_at = time.monotonic()
 
@@ -90,4 +92,4 @@ class PageSink:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.flush()  # what was fetched is kept, also when the job fails
+        self.flush()  # keep the fetched pages even if the job fails

@@ -1,7 +1,7 @@
-"""BatchWriterJob: the chosen entries of a batch into its list, laid out for fetch tasks, and marks into the rows.
+"""BatchWriterJob: write the list of a batch, ordered for the fetch tasks, and the marks into its rows.
 
-Map: the entries up to the cut, each to the partition of its host. Reduce, one group a partition: the URLs of each host
-spread over the list, the list, then the marks.
+Map: the entries up to the cut, each to the partition of its host. Reduce, one group per partition: interleave the URLs
+of the hosts, write the list, then the marks.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from nutch2py.url.url_partitioner import URLPartitioner
 
 @dataclass(frozen=True, kw_only=True)
 class BatchWriterParameters(BatchParameters):
-    """What ends a batch and lays it out.
+    """Parameters of a batch.
 
-    ``last_entry``: the last entry of the batch, in hexadecimal, "" for all. ``partitions``: how many fetch tasks the list is
-    laid out for. ``seed``: which hosts meet in a partition.
+    ``last_entry``: the last entry of the batch, in hexadecimal, "" for all. ``partitions``: the number of fetch tasks
+    that the list is made for. ``seed``: determines which hosts share a partition.
     """
 
     last_entry: str = ""
@@ -42,16 +42,16 @@ class BatchWriterParameters(BatchParameters):
 
 
 class BatchWriterJob(TableJob[BatchWriterParameters]):
-    """Chosen entries to a batch list and marks."""
+    """Selected entries to a batch list and marks."""
 
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
 
     def map_derived_rows(self, split: DerivedTableSplit) -> Iterator[KeyValuePair]:
-        """Yield the entries of some blocks, each with what holds its host together, by partitions."""
-        asked = self.parameters
-        partitioner = URLPartitioner(self.conf, seed=asked.seed)
-        last, count, failures = bytes.fromhex(asked.last_entry), asked.partitions, self.plugin_failures
+        """Yield the entries of some blocks by partition, each with the key of its host."""
+        parameters = self.parameters
+        partitioner = URLPartitioner(self.conf, seed=parameters.seed)
+        last, count, failures = bytes.fromhex(parameters.last_entry), parameters.partitions, self.plugin_failures
         for lines in read_block_entries(self.derived_store, split.key_range):
             for line in lines:
                 if last and line > last:
@@ -60,20 +60,20 @@ class BatchWriterJob(TableJob[BatchWriterParameters]):
                 url, _ = get_url_and_moved_marks(text)
                 failures.pages += 1
                 try:
-                    number, together = partitioner.partition(url, count), partitioner.key(url)
+                    number, host = partitioner.partition(url, count), partitioner.key(url)
                 except PluginError as error:
                     failures.record(error)
                     continue
-                yield partition_key(number, count), f"{text}{SEPARATOR}{together}"
+                yield partition_key(number, count), f"{text}{SEPARATOR}{host}"
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[KeyValuePair]:
-        """Write the list of each partition first, then the marks: a list without marks does no harm."""
+        """Write the list of each partition, then the marks: a list without marks does no harm."""
         batch_id = self.parameters.batch_id
         for partition, texts in groups:
             hosts: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
             for text in texts:
-                entry, together = text.rsplit(SEPARATOR, 1)
-                hosts[together].append(get_url_and_moved_marks(entry))
+                entry, host = text.rsplit(SEPARATOR, 1)
+                hosts[host].append(get_url_and_moved_marks(entry))
             rows: list[tuple[str, str]] = []
             with self.derived_store.batch(self.check_lock) as batch:
                 for order, (url, moved) in enumerate(interleave_hosts(hosts)):
@@ -84,7 +84,7 @@ class BatchWriterJob(TableJob[BatchWriterParameters]):
             with self.write_batch() as batch:
                 for key, moved in rows:
                     page = WebPage({}, frozenset())
-                    if moved:  # the URL normalizes to another row: that one gets the marks of this one, as in Nutch
+                    if moved:  # the URL normalizes to another row, which takes over these marks, as in Nutch
                         page.markers.update(orjson.loads(moved))
                     page.markers[Mark.GENERATE] = batch_id
                     page.batch_id = batch_id
@@ -95,7 +95,7 @@ class BatchWriterJob(TableJob[BatchWriterParameters]):
 
 
 def interleave_hosts(hosts: dict[str, list[tuple[str, str]]]) -> list[tuple[str, Any]]:
-    """Lay the URLs of each host evenly over the whole list, in their order; hosts begin at different places."""
+    """Distribute the URLs of each host evenly over the whole list, in their order, from different start positions."""
     placed = [
         ((rank + crc32(name.encode()) / 2**32) / len(urls), name, url)
         for name, urls in hosts.items()

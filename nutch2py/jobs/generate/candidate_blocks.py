@@ -1,7 +1,8 @@
-"""Entries from which generate cuts a batch: each reduce task keeps the best of its share in blocks, the driver cuts.
+"""Candidate entries for a batch: each reduce task stores the best of its share in blocks, and the driver cuts at topN.
 
-The derived table has them as ``c/<batch>/<bucket>/<number>``, best first, until the batch is made. What the driver is
-told of a block is its first entry and how many it has; that places the cut in a few blocks, which are read.
+The derived table holds the blocks as ``c/<batch>/<bucket>/<number>``, best first, until the batch is made. The driver
+gets only the first entry of each block and its number of entries. This locates the cut within a few blocks, which it
+then reads.
 """
 
 from __future__ import annotations
@@ -12,21 +13,22 @@ from typing import NamedTuple
 
 import msgspec
 
-from nutch2py.jobs.batches.batch_lists import candidate_prefix, compress_cell, decompress_cell
+from nutch2py.jobs.batches.batch_lists import candidate_prefix
+from nutch2py.jobs.batches.cell_compression import compress_cell, decompress_cell
 from nutch2py.mapreduce.input_splits import DerivedTableSplit
 from nutch2py.mapreduce.mrjob_protocols import escape_key, unescape_key
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.table import DataStore, KeyRange, TableQuery, WriteBatch
 
-_ENTRIES_PER_BLOCK = 1_000  # of a block
+_ENTRIES_PER_BLOCK = 1_000
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[bytes])
 BlockSummary = tuple[str, int]
-"""The first entry of a block (hexadecimal), and how many it has."""
+"""The first entry of a block (hexadecimal), and its number of entries."""
 
 
 class CandidateBlock(NamedTuple):
-    """A block: the key of its row, its first entry, how many it has."""
+    """A block: the key of its row, its first entry, and its number of entries."""
 
     key: str
     first_entry: bytes
@@ -34,17 +36,17 @@ class CandidateBlock(NamedTuple):
 
 
 def encode_entry(entry: str) -> bytes:
-    """Return an entry as the shuffle sorts it."""
+    """Return an entry in the form in which the shuffle sorts it."""
     return escape_key(entry).encode("utf-8", "surrogateescape")
 
 
 def decode_entry(encoded: bytes) -> str:
-    """Return what :func:`encode_entry` was given."""
+    """Return the entry that :func:`encode_entry` encoded."""
     return unescape_key(encoded.decode("utf-8", "surrogateescape"))
 
 
 class CandidateBlockWriter:
-    """Writes the entries of one bucket, which come best first; a repeat writes the same rows."""
+    """Writes the entries of one bucket, which must arrive best first. A repeat writes the same rows."""
 
     def __init__(self, batch: WriteBatch, batch_id: str, bucket: str) -> None:
         self._batch, self._prefix = batch, f"{candidate_prefix(batch_id)}{bucket}/"
@@ -52,7 +54,7 @@ class CandidateBlockWriter:
         self._summaries: list[BlockSummary] = []
 
     def add(self, entry: str) -> None:
-        """Keep an entry."""
+        """Add an entry."""
         self._entries.append(encode_entry(entry))
         if len(self._entries) >= _ENTRIES_PER_BLOCK:
             self._write()
@@ -66,13 +68,13 @@ class CandidateBlockWriter:
             self._entries = []
 
     def close(self) -> list[BlockSummary]:
-        """Write the rest, and return what there is to tell of the blocks."""
+        """Write the rest, and return the summaries of all blocks."""
         self._write()
         return self._summaries
 
 
 def locate_blocks(batch_id: str, bucket: str, summaries: Sequence[BlockSummary]) -> list[CandidateBlock]:
-    """Return the blocks of a bucket, in their order."""
+    """Return the blocks of a bucket, in order."""
     prefix = f"{candidate_prefix(batch_id)}{bucket}/"
     return [
         CandidateBlock(f"{prefix}{number:09d}", bytes.fromhex(first), count)
@@ -92,51 +94,51 @@ def find_last_entry(
 ) -> bytes | None:
     """Return the last of the best ``limit`` entries over all buckets, None when there are no more than these.
 
-    How many entries stand before a given one is known but for one block of each bucket; so of each bucket only the
-    blocks are read between the first place that can be the last one's and the first that is surely behind it.
+    The number of entries before a given one is known except for one block of each bucket. So only the blocks are read
+    between the first position where the last entry can be and the first position that is certainly after it.
     """
     if sum(block.entry_count for blocks in buckets for block in blocks) <= limit:
         return None
-    begun = before = 0
+    started = before = 0
     low = high = b""
-    under_way = [0] * len(buckets)
+    open_counts = [0] * len(buckets)  # entries of the block of each bucket that started before
     starts = sorted(
         (block.first_entry, number, block.entry_count) for number, each in enumerate(buckets) for block in each
     )
     for first, bucket, count in starts:
-        before += under_way[bucket]  # its block ends here
-        under_way[bucket] = count
+        before += open_counts[bucket]  # the previous block of this bucket ends here
+        open_counts[bucket] = count
         if before >= limit:
             high = first
             break
-        begun += count
-        if not low and begun >= limit:
+        started += count
+        if not low and started >= limit:
             low = first
     rank = limit
-    found: list[bytes] = []
+    entries: list[bytes] = []
     for blocks in buckets:
-        for place, block in enumerate(blocks, 1):
+        for position, block in enumerate(blocks, 1):
             if high and block.first_entry >= high:
                 break
-            if place < len(blocks) and blocks[place].first_entry <= low:
+            if position < len(blocks) and blocks[position].first_entry <= low:
                 rank -= block.entry_count
             else:
-                found += read_block(block)
-    found.sort()
-    return found[rank - 1]
+                entries += read_block(block)
+    entries.sort()
+    return entries[rank - 1]
 
 
 def make_block_splits(
     buckets: Sequence[Sequence[CandidateBlock]], last_entry: bytes | None, task_count: int
 ) -> list[DerivedTableSplit]:
-    """Return map input of about ``task_count`` tasks, at least one for each bucket: the blocks that begin before the cut."""
-    found: list[DerivedTableSplit] = []
+    """Return map input for about ``task_count`` tasks: the blocks that start before the cut, split by bucket."""
+    splits: list[DerivedTableSplit] = []
     for blocks in buckets:
-        wanted = [block for block in blocks if last_entry is None or block.first_entry <= last_entry]
-        pieces = min(len(wanted), max(1, task_count // len(buckets)))
-        ends = [len(wanted) * number // pieces for number in range(pieces + 1)] if pieces else []
-        found += [
-            DerivedTableSplit(KeyRange(wanted[start].key, f"{wanted[end - 1].key}\x00"))
+        selected = [block for block in blocks if last_entry is None or block.first_entry <= last_entry]
+        pieces = min(len(selected), max(1, task_count // len(buckets)))
+        ends = [len(selected) * number // pieces for number in range(pieces + 1)] if pieces else []
+        splits += [
+            DerivedTableSplit(KeyRange(selected[start].key, f"{selected[end - 1].key}\x00"))
             for start, end in pairwise(ends)
         ]
-    return found
+    return splits

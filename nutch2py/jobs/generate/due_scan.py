@@ -1,4 +1,4 @@
-"""The rows that generate looks at: by the index of what is due where there is one, else every row."""
+"""Rows that generate reads: by the due index where one exists, else by a full table scan."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from nutch2py.table.due_index import DueCandidate, DueIndex, TimeSpan
 from nutch2py.url.keys import unreverse_url
 
 UNLISTED_ROWS_COUNTER = "unlisted"
-"""Counter: rows that were moved by a program that does not keep the index."""
+"""Counter: rows that were changed by a program that does not maintain the due index."""
 _MIN_READ_ENTRIES, _MAX_READ_ENTRIES = 1_000, 20_000
-"""Entries of the index that are read at once."""
+"""Entries of the due index per read."""
 
 
 class GenerateInput:
-    """What a job reads that makes a batch.
+    """Input of a job that makes a batch.
 
-    ``splits``: the map input. ``expected_rows``: about how many rows that is. ``message``: what to say of it.
+    ``splits``: the map input. ``expected_rows``: its approximate number of rows. ``message``: a line for the log.
     """
 
     def __init__(self, splits: list[Split], expected_rows: int | None = None, message: str = "") -> None:
         self.splits, self.expected_rows, self.message = splits, expected_rows, message
 
     def get_fallback(self, counters: Mapping[str, int]) -> tuple[str, list[Split]]:
-        """Return what to say, and the map input to choose from instead, when this was not to be trusted; else nothing.
+        """Return a log line and other map input if the first input proved wrong, else empty values.
 
-        ``counters``: the counters ``generator`` of the job.
+        ``counters``: the job's counters of the group ``generator``.
         """
         return "", []
 
@@ -49,8 +49,8 @@ class GenerateInput:
 class DueRowInput(GenerateInput):
     """Rows of a table that may be due.
 
-    ``limit``: how many of the best are wanted, :data:`NO_LIMIT` when all that are due have to be looked at. When that
-    is more than ``generate.due.share`` of the table, reading it in the order of keys, by all tasks, is faster.
+    ``limit``: how many of the best are needed, :data:`NO_LIMIT` when all due rows must be read. When more than
+    ``generate.due.share`` of the table are needed, a scan in key order by all tasks is faster than the due index.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class DueRowInput(GenerateInput):
         index = store.due_index()
         super().__init__([], store.row_estimate() if index.is_sorted_by_score else index.known_row_count())
         self.uses_due_index = False
-        self.message = f"every row is looked at{self._plan_due_index(index, now, limit)}"
+        self.message = f"full table scan{self._plan_due_index(index, now, limit)}"
         if self.uses_due_index:
-            self.message = "the index of what is due says which rows are looked at"
+            self.message = "reading the rows that the due index lists"
             self.splits += [DueIndexSplit(self._spans, part) for part in index.partitions(map_task_count(conf))]
         else:
             self.splits += self._make_full_scan_splits()
@@ -71,32 +71,33 @@ class DueRowInput(GenerateInput):
         return range_splits(self._store, TableQuery(self._fields), map_task_count(self._conf))
 
     def _plan_due_index(self, index: DueIndex, now: int, limit: int) -> str:
+        """Decide whether to use the due index; return the end of the log line if not, else ""."""
         schedule = create_fetch_schedule(self._conf)
         times = schedule.due_times(now)
         if times is None:
-            return f": schedule {plugin_id_of(schedule)} does not say by time what is due"
-        if trouble := index.unavailable_reason:
-            return f", for want of an index of what is due: {trouble}"
-        if look := index.full_scan_reason(now_ms()):
-            return f": {look}"
+            return f": schedule {plugin_id_of(schedule)} does not select due rows by time"
+        if reason := index.unavailable_reason:
+            return f", as the due index is not available: {reason}"
+        if reason := index.full_scan_reason(now_ms()):
+            return f": {reason}"
         self._spans = [TimeSpan(*span) for span in times]
-        most = int((self.expected_rows or 0) * self._conf.get_float("generate.due.share", 0.25))
-        wanted = limit
+        max_rows = int((self.expected_rows or 0) * self._conf.get_float("generate.due.share", 0.25))
+        needed = limit
         if not index.is_sorted_by_score:
-            wanted = index.count(self._spans, most + 1)
-        elif limit > most:
-            wanted = min(limit, index.count(self._spans, most + 1))
-        if wanted > most:
-            return ": more than generate.due.share of them are due"
-        self.uses_due_index, self.expected_rows = True, wanted
+            needed = index.count(self._spans, max_rows + 1)
+        elif limit > max_rows:
+            needed = min(limit, index.count(self._spans, max_rows + 1))
+        if needed > max_rows:
+            return ": more than generate.due.share of the rows are due"
+        self.uses_due_index, self.expected_rows = True, needed
         return ""
 
     def get_fallback(self, counters: Mapping[str, int]) -> tuple[str, list[Split]]:
-        """Have every row looked at when the index has proved wrong; it is not trusted after that."""
+        """Return a full table scan if the due index proved wrong, and invalidate it then."""
         index = self._store.due_index()
         if self.uses_due_index and (lost := counters.get(UNLISTED_ROWS_COUNTER, 0)):
-            index.invalidate("a program that does not keep it has written the table since")
-            return f"{lost} rows were moved by a program that does not keep the index: every row is looked at", (
+            index.invalidate("a program that does not maintain it has written to the table since")
+            return f"{lost} rows were changed by a program that does not maintain the due index: full table scan", (
                 self._make_full_scan_splits()
             )
         if not self.uses_due_index and not index.unavailable_reason:
@@ -112,25 +113,25 @@ def run_selection_job(
     source: GenerateInput,
     discard_output: Callable[[], object],
 ) -> JobResult:
-    """Run a job that chooses rows; once more over other input when the first was not to be trusted.
+    """Run a job that selects rows, and again with other input if the first input proved wrong.
 
-    ``discard_output`` deletes what the first run has left.
+    ``discard_output`` deletes the output of the first run.
     """
     if source.message:
         logger.log(source.message)
     result = run_job(job, conf, source.splits, parameters, title=logger.name, expected_rows=source.expected_rows)
-    told, others = source.get_fallback(result.group("generator"))
-    if others:
-        logger.log(told)
+    message, other_splits = source.get_fallback(result.group("generator"))
+    if other_splits:
+        logger.log(message)
         discard_output()
-        result = run_job(job, conf, others, parameters, title=logger.name)
+        result = run_job(job, conf, other_splits, parameters, title=logger.name)
     return result
 
 
 class DueRowReader:
-    """Iterates over the rows of a split, the best first; over all of them unless :meth:`set_stop_condition` is called.
+    """Iterates over the rows of a split, best first; over all of them unless :meth:`set_stop_condition` is called.
 
-    ``best_first`` False: the index is in no order. ``unlisted_rows`` counts rows that were moved without it.
+    ``best_first`` is False when the index is unordered. ``unlisted_rows`` counts rows that changed without the index.
     """
 
     def __init__(self, store: DataStore[WebPage], split: DueIndexSplit, fields: frozenset[Field[Any]]) -> None:
@@ -141,9 +142,9 @@ class DueRowReader:
         self._selector: TopNSelector | None = None
 
     def set_stop_condition(self, selector: TopNSelector, scoring: ScoringFilters, min_score: float) -> None:
-        """End where no row can be among the ``selector`` any more, or has the sort value ``min_score``.
+        """Stop where no further row can be selected by ``selector``, or reach the sort value ``min_score``.
 
-        ``scoring`` sorts by score, and whoever takes the rows adds them to ``selector`` before the next is asked for.
+        ``scoring`` must sort by score. The caller adds each row to ``selector`` before it takes the next.
         """
         self._selector, self._scoring, self._min_order = selector, scoring, descending_sort_key(min_score)
         if selector.limit < NO_LIMIT:
@@ -151,7 +152,7 @@ class DueRowReader:
 
     @property
     def unlisted_rows(self) -> int:
-        """How many rows were moved by a program that does not keep the index."""
+        """Number of rows that were changed by a program that does not maintain the index."""
         return self._index.unindexed_count
 
     def __iter__(self) -> Iterator[tuple[str, WebPage]]:
@@ -161,22 +162,22 @@ class DueRowReader:
 
     def _iter_best_first(self) -> Iterator[tuple[str, WebPage]]:
         after: bytes | None = b""
-        while after is not None and (found := self._index.read_candidates(self._spans, after, self._read_size)):
-            pages = self._store.get_many([candidate.key for candidate in found], self._fields)
-            rows = [(candidate, page) for candidate, page in zip(found, pages, strict=True) if page is not None]
+        while after is not None and (candidates := self._index.read_candidates(self._spans, after, self._read_size)):
+            pages = self._store.get_many([candidate.key for candidate in candidates], self._fields)
+            rows = [(candidate, page) for candidate, page in zip(candidates, pages, strict=True) if page is not None]
             for candidate, page in rows:
                 yield candidate.key, page
-            after = self._find_next_position(found[-1].sort_key, rows)
+            after = self._find_next_position(candidates[-1].sort_key, rows)
 
     def _find_next_position(self, last: bytes, rows: list[tuple[DueCandidate, WebPage]]) -> bytes | None:
-        """Return the place behind which to go on, None when none of the rows there can be chosen."""
+        """Return the sort key after which to continue, None when no further row can be selected."""
         if self._selector is None:
             return last
         worst = self._selector.find_worst()
         for candidate, page in reversed(rows):
             try:
                 if self._index.score_of(candidate.sort_key) != page.score:
-                    continue  # no number that sorts, or changed since
+                    continue  # not a sortable number, or changed since
                 url = unreverse_url(candidate.key)
                 order = descending_sort_key(self._scoring.generator_sort_value(url, page, page.score))
             except (ValueError, PluginError):

@@ -1,7 +1,7 @@
-"""FreeGeneratorJob: a batch of the URLs of a seed file, whether they are due or not.
+"""FreeGeneratorJob: make a batch of the URLs of a seed file, whether they are due or not.
 
-Nutch 1 makes a segment of them that its crawl db need not know. Here the batch is of rows, as every batch is: URLs that
-the table does not have are injected, rows that it has stay as they are.
+Nutch 1 makes a segment that is independent of its crawl db. Here every batch consists of rows: URLs that the table does
+not have are injected, and existing rows stay as they are.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from nutch2py.url.keys import reverse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 from nutch2py.url.url_partitioner import choose_partition_seed
 
-_ROWS_PER_READ = 1000  # looked up at once
+_ROWS_PER_READ = 1000  # rows looked up at once
 
 
 class FreeGeneratorJob(GeneratorJob):
-    """Lines of seed files to a batch list and marks."""
+    """Lines of seed files to the candidates of a batch."""
 
     title = "FreeGenerator"
 
     def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
-        """Yield the entries of the URLs that the table has, but for those of another batch that is open."""
-        asked = self.parameters
-        normalize = URLNormalizers(self.conf, "inject").normalize_or_raise if asked.normalize else str
-        accept = URLFilters(self.conf).filter_link if asked.filter_urls else str
+        """Yield the entries of the URLs that the table has, except those of another open batch."""
+        parameters = self.parameters
+        normalize = URLNormalizers(self.conf, "inject").normalize_or_raise if parameters.normalize else str
+        accept = URLFilters(self.conf).filter_link if parameters.filter_urls else str
         pending: dict[str, str] = {}
         for line in read_split_lines(split):
             for seed in parse_seed_line(line.decode("utf-8", "replace").removeprefix("\ufeff")):
                 if seed.sitemap:
-                    continue  # a batch has sitemaps, or it has pages
+                    continue  # a batch contains either sitemaps or pages
                 try:
                     url = accept(normalize(seed.url) or "")
                     key = reverse_url(url) if url else ""
                 except (ValueError, PluginError):
-                    key = ""  # inject has said why
+                    key = ""  # inject has logged the reason
                 if key and url:
                     pending[key] = url
             if len(pending) >= _ROWS_PER_READ:
@@ -80,12 +80,12 @@ class FreeGeneratorJob(GeneratorJob):
 def freegen(
     conf: Configuration, seed_dir: str, *, filter_urls: bool = False, normalize: bool = False, batch_id: str = ""
 ) -> GenerateResult:
-    """Make a batch of the URLs of a file or folder; return what :func:`~nutch2py.jobs.generate.generate_job.generate` does.
+    """Make a batch of the URLs of a file or folder; see :func:`~nutch2py.jobs.generate.generate_job.generate`.
 
-    ``filter_urls``, ``normalize``: whether filters and normalizers see them; a URL that they refuse is left out.
+    ``filter_urls``, ``normalize``: whether to apply filters and normalizers; a rejected URL is skipped.
     """
     conf = conf.copy()
-    conf.set("generate.max.count", -1)  # who names URLs wants them all
+    conf.set("generate.max.count", -1)  # explicitly listed URLs are all wanted
     batch_id = validate_batch_id(batch_id)
     parameters = GenerateParameters(
         batch_id=batch_id,
@@ -99,10 +99,10 @@ def freegen(
         inject(conf, str(path), filter_urls=filter_urls, normalize=normalize)
         log = JobLogger("FreeGenerator")
 
-        def rows(_: CrawlTables) -> GenerateInput:
+        def make_input(_: CrawlTables) -> GenerateInput:
             return GenerateInput([*split_files(find_seed_files(path), map_task_count(conf))])
 
-        made = make_batch(conf, log, FreeGeneratorJob, parameters, rows)
-        if taken := made.count("generator", "already_generated"):
-            log.log(f"{taken} URLs are in batches that are open, which readdb -batches lists")
-        return made
+        result = make_batch(conf, log, FreeGeneratorJob, parameters, make_input)
+        if skipped := result.count("generator", "already_generated"):
+            log.log(f"{skipped} URLs are in other open batches: readdb -batches lists these")
+        return result

@@ -1,9 +1,9 @@
-"""GeneratorJob: choose the URLs to fetch next, and make a batch of them.
+"""GeneratorJob: select the URLs to fetch next, and make a batch of them.
 
-Map: of the rows that are due, those of the highest score, at most ``generate.max.count`` of a host or domain. A map
-task gives no more than topN entries, and the union of what they give always holds the selection over all. Reduce: the
-entries of a host or domain are in one bucket, where the cap is exact; of each bucket the best are kept, in blocks
-(:mod:`nutch2py.jobs.generate.candidate_blocks`). The driver finds the entry with which the best topN of all buckets end, and
+Map: select the due rows with the highest scores, at most ``generate.max.count`` per host or domain. A map task emits at
+most topN entries, and the union of these always contains the overall selection. Reduce: all entries of a host or domain
+are in one bucket, where the cap is exact. The best entries of each bucket are stored in blocks
+(:mod:`nutch2py.jobs.generate.candidate_blocks`). The driver finds the last of the best topN entries of all buckets, and
 :mod:`nutch2py.jobs.generate.batch_writer_job` makes a batch of them.
 """
 
@@ -38,11 +38,16 @@ from nutch2py.jobs.generate.candidate_blocks import (
     CandidateBlockWriter,
     find_last_entry,
     locate_blocks,
+    make_block_splits,
     read_block_entries,
 )
-from nutch2py.jobs.generate.candidate_blocks import make_block_splits as chosen_splits
-from nutch2py.jobs.generate.due_scan import UNLISTED_ROWS_COUNTER as UNLISTED_ROWS
-from nutch2py.jobs.generate.due_scan import DueRowInput, DueRowReader, GenerateInput, run_selection_job
+from nutch2py.jobs.generate.due_scan import (
+    UNLISTED_ROWS_COUNTER,
+    DueRowInput,
+    DueRowReader,
+    GenerateInput,
+    run_selection_job,
+)
 from nutch2py.jobs.generate.top_n import (
     NO_LIMIT,
     SEPARATOR,
@@ -73,16 +78,16 @@ from nutch2py.url.url_partitioner import choose_partition_seed
 from nutch2py.url.url_parts import domain_of, host_of
 
 _MAX_HELD_ENTRIES = 500_000
-"""Entries of which a map task keeps the best: of topN above that it gives on all."""
+"""Entries of which a map task selects the best. For a larger topN it emits all."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GenerateParameters(BatchParameters):
-    """What makes a batch.
+    """Parameters of a batch.
 
-    ``now``: the time by which rows are due, ms since 1970. ``top_n``: URLs at most, 0 for any number. ``partitions``:
-    how many fetch tasks the list is laid out for, and reduce tasks choose. ``sitemap``: sitemaps, and only these.
-    ``seed``: which hosts meet in a partition.
+    ``now``: the time by which rows must be due, ms since 1970. ``top_n``: maximum number of URLs, 0 for unlimited.
+    ``partitions``: the number of fetch tasks that the list is made for, and of reduce tasks. ``sitemap``: select
+    sitemaps, and only these. ``seed``: determines which hosts share a partition.
     """
 
     now: int
@@ -96,12 +101,12 @@ class GenerateParameters(BatchParameters):
 
     @property
     def limit(self) -> int:
-        """URLs at most, as a number to compare with."""
+        """The maximum number of URLs, for comparisons."""
         return self.top_n or NO_LIMIT
 
 
 class GeneratorJob(TableJob[GenerateParameters]):
-    """Rows that are due, to a batch list and marks."""
+    """Due rows to a batch list and marks."""
 
     INTERNAL_PROTOCOL = SortedTextProtocol
     SORT_VALUES = True
@@ -109,7 +114,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
     title: ClassVar = "GeneratorJob"
 
     def prepare(self) -> None:
-        """Load what decides about URLs and rows."""
+        """Load the filters and normalizers of URLs, the scoring filters and the schedule."""
         conf = self.conf
         self.max_count = conf.get_int("generate.max.count", -1)
         self.group_of = domain_of if conf.get_trimmed("generate.count.mode", "host") == "domain" else host_of
@@ -118,30 +123,29 @@ class GeneratorJob(TableJob[GenerateParameters]):
         self.scoring, self.schedule = ScoringFilters(conf), create_fetch_schedule(conf)
         limit = self.parameters.limit
         self.selector = TopNSelector(limit, self.max_count)
-        # more than a task is to hold: the reduce tasks cut
+        # more than a task can hold: the reduce tasks cut
         self.streams_entries = limit > _MAX_HELD_ENTRIES and (self.max_count <= 0 or limit < NO_LIMIT)
         self.fields = generator_fields(conf)
         self.due_reader: DueRowReader | None = None
 
     def read_pages(self, split: Split) -> Pages:
-        """Yield the rows of a split; of the index of what is due, as many as can be chosen."""
+        """Yield the rows of a split; of the due index, as many as can be selected."""
         if not isinstance(split, DueIndexSplit):
             return super().read_pages(split)
         self.due_reader = reader = DueRowReader(self.store, split, self.fields)
         if self.scoring.sorts_by_score and reader.best_first:
-            self.streams_entries = (
-                self.parameters.limit == NO_LIMIT and self.streams_entries
-            )  # what is chosen says where to end
+            # the selector knows where to stop
+            self.streams_entries = self.parameters.limit == NO_LIMIT and self.streams_entries
             reader.set_stop_condition(self.selector, self.scoring, self.min_score)
         return self.iter_readable_pages(reader)
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Yield the best entries of a split, all under one key."""
-        conf, asked = self.conf, self.parameters
-        normalize = URLNormalizers(conf, "generate_host_count").normalize if asked.normalize else None
-        accept = URLFilters(conf).filter if asked.filter_urls else None
+        """Yield the best entries of a split, by bucket."""
+        conf, parameters = self.conf, self.parameters
+        normalize = URLNormalizers(conf, "generate_host_count").normalize if parameters.normalize else None
+        accept = URLFilters(conf).filter if parameters.filter_urls else None
         streamed = self.streams_entries
-        selection = self.selector
+        selector = self.selector
         should_fetch, sort_value = self.schedule.should_fetch, self.scoring.generator_sort_value
         counts: Counter[str] = Counter()
         failures = self.plugin_failures
@@ -155,7 +159,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
             if self.max_distance > -1 and int(markers.get(Mark.DISTANCE) or 0) > self.max_distance:
                 counts["too_distant"] += 1
                 continue
-            if (markers.get(Mark.INJECT) == INJECTED_SITEMAP) != asked.sitemap:
+            if (markers.get(Mark.INJECT) == INJECTED_SITEMAP) != parameters.sitemap:
                 continue
             try:
                 own = unreverse_url(key)
@@ -163,8 +167,8 @@ class GeneratorJob(TableJob[GenerateParameters]):
                 counts["malformed_key"] += 1
                 continue
             try:
-                due = should_fetch(own, page, asked.now)
-            except Exception as error:  # noqa: BLE001 - the schedule's
+                due = should_fetch(own, page, parameters.now)
+            except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
                 failures.pages += 1
                 failures.record_exception(self.schedule, own, error)
                 continue
@@ -181,7 +185,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
                 counts["score_too_low"] += 1
                 continue
             order = descending_sort_key(score)
-            if selection.worst_score and order > selection.worst_score:
+            if selector.worst_score and order > selector.worst_score:
                 counts["not_among_best"] += 1
                 continue
             try:
@@ -204,24 +208,24 @@ class GeneratorJob(TableJob[GenerateParameters]):
             if streamed:
                 yield self.bucket_key(group, url), f"{text}{SEPARATOR}{group}"
             else:
-                selection.add(CandidateEntry(text, group))
+                selector.add(CandidateEntry(text, group))
         if self.due_reader is not None and self.due_reader.unlisted_rows:
-            counts[UNLISTED_ROWS] = self.due_reader.unlisted_rows
+            counts[UNLISTED_ROWS_COUNTER] = self.due_reader.unlisted_rows
         for name, amount in counts.items():
             self.count("generator", name, amount)
-        for entry in selection.get_best():
+        for entry in selector.get_best():
             yield (
                 self.bucket_key(entry.group, get_url_and_moved_marks(entry.text)[0]),
                 f"{entry.text}{SEPARATOR}{entry.group}",
             )
 
     def bucket_key(self, group: str, url: str) -> str:
-        """Return the key of the bucket that has all entries of a group, or without a cap those of a URL."""
+        """Return the key of the bucket for all entries of a group, or without a cap for those of a URL."""
         count = self.parameters.partitions
         if count == 1:
             return partition_key(0, 1)
-        together = group if self.max_count > 0 else url
-        return partition_key(crc32(together.encode("utf-8", "surrogateescape")) % count, count)
+        group_or_url = group if self.max_count > 0 else url
+        return partition_key(crc32(group_or_url.encode("utf-8", "surrogateescape")) % count, count)
 
     @cached_property
     def _stale_mark_checker(self) -> StaleMarkChecker:
@@ -229,7 +233,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         return StaleMarkChecker(BatchListStore(self.conf), delay, self.parameters.now)
 
     def is_free(self, mark: str) -> bool:
-        """Tell whether a marked row may be chosen: its batch is long dead."""
+        """Return whether a marked row may be selected because its batch was abandoned."""
         if mark == self.parameters.batch_id:
             self.count("generator", "own_marks")
             return False
@@ -239,7 +243,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         return False
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[KeyValuePair]:
-        """Keep the entries of each bucket that may be chosen, best first; yield what the driver cuts by."""
+        """Store the entries of each bucket that may be selected, best first; yield summaries for the driver's cut."""
         with self.derived_store.batch(self.check_lock) as batch:
             for key, texts in groups:
                 bucket = partition_of_key(key)
@@ -249,13 +253,13 @@ class GeneratorJob(TableJob[GenerateParameters]):
                 yield bucket, blocks.close()
 
     def _apply_limits(self, texts: Iterator[str]) -> Iterator[str]:
-        """Yield topN entries at most: of those with the same URL the best, of a group no more than the cap."""
+        """Yield at most topN entries: the best of each URL, and of a group no more than the cap."""
         counts: Counter[str] = Counter()
         seen: set[str] = set()
         limit = self.parameters.limit
         for text in texts:
             if len(seen) >= limit:
-                continue  # the rest of the group has to be read, not kept
+                continue  # the rest of the group must be read
             entry, group = text.rsplit(SEPARATOR, 1)
             url, _ = get_url_and_moved_marks(entry)
             if url in seen:
@@ -269,21 +273,21 @@ class GeneratorJob(TableJob[GenerateParameters]):
 
 
 def generator_fields(conf: Configuration) -> frozenset[Any]:
-    """Return what the GeneratorJob reads of a row; never content."""
+    """Return the fields that the GeneratorJob reads; never content."""
     schedule = create_fetch_schedule(conf)
     return frozenset({WebPage.markers, WebPage.score} | schedule.due_fields | ScoringFilters(conf).generator_fields)
 
 
 def new_batch_id() -> str:
-    """Return ``<unix seconds>-<random>``."""
+    """Return a new id: ``<unix seconds>-<random>``."""
     return f"{int(time.time())}-{random.randint(0, 2**31 - 1)}"
 
 
 @dataclass
 class GenerateResult(JobResult):
-    """A batch that was made.
+    """The result of generate: ``batch_id`` and the number of its ``urls``. Unpacks as these two.
 
-    ``batch_id``: its id. ``urls``: how many it has, 0 when none is due: there is no batch then. Unpacks as these two.
+    When no row is due, ``urls`` is 0 and there is no batch.
     """
 
     batch_id: str = ""
@@ -304,9 +308,17 @@ def generate(
     batch_id: str = "",
     now: int = 0,
 ) -> GenerateResult:
-    """Make a batch; return its id, the number of URLs, and why other rows were left out (counters ``generator``).
+    """Make a batch and return its id, its number of URLs, and the reasons for skipped rows (counters ``generator``).
 
-    ``top_n`` 0: no limit. ``now``: the time by which rows are due (ms since 1970), 0 for the present.
+    Args:
+        conf: The configuration of the crawl.
+        top_n: Maximum number of URLs, 0 for unlimited.
+        add_days: Days to add to ``now``.
+        filter_urls: Whether to apply URL filters.
+        normalize: Whether to apply URL normalizers.
+        sitemap: Select sitemaps, and only these.
+        batch_id: The id of the batch, "" for a new one.
+        now: The time by which rows must be due (ms since 1970), 0 for the present.
     """
     conf = conf.copy()
     mode = conf.get_trimmed("generate.count.mode", "host")
@@ -315,7 +327,7 @@ def generate(
         conf.set("generate.count.mode", "host")
     with log_rejected_job(conf, GENERATE, batch_id):
         if conf.get_int("generate.max.count", -1) == 0:
-            raise ConfigurationError("generate.max.count is 0, which lets no URL through: set it to -1 for no limit")
+            raise ConfigurationError("generate.max.count is 0, which excludes every URL: set it to -1 for no limit")
         check_fetch_schedule(conf)
     log = JobLogger("GeneratorJob")
     log.log("Selecting best-scoring urls due for fetch.")
@@ -339,20 +351,20 @@ def generate(
         seed=choose_partition_seed(conf, batch_id),
     )
 
-    def rows(tables: CrawlTables) -> GenerateInput:
+    def make_input(tables: CrawlTables) -> GenerateInput:
         by_score = ScoringFilters(conf).sorts_by_score and not sitemap
         limit = parameters.limit if by_score else NO_LIMIT
         return DueRowInput(conf, tables.store, due, limit, generator_fields(conf))
 
-    return make_batch(conf, log, GeneratorJob, parameters, rows)
+    return make_batch(conf, log, GeneratorJob, parameters, make_input)
 
 
 def validate_batch_id(batch_id: str) -> str:
-    """Return the id of a batch that is to be made, a new one for ""; raise UsageError when it cannot be one."""
+    """Return the id for a new batch, a new id for ""; raise UsageError when it is not valid."""
     batch_id = batch_id or new_batch_id()
     if batch_id == ALL:
-        raise UsageError(f"{batch_id} stands for every batch, and cannot be the id of one: give another")
-    BatchParameters(batch_id=batch_id)  # refuses what cannot be an id, before anything is changed
+        raise UsageError(f"{batch_id} means every batch, and cannot be the id of one: give another")
+    BatchParameters(batch_id=batch_id)  # rejects an invalid id before anything changes
     return batch_id
 
 
@@ -363,34 +375,34 @@ def make_batch(
     parameters: GenerateParameters,
     make_input: Callable[[CrawlTables], GenerateInput],
 ) -> GenerateResult:
-    """Run a job that chooses rows and makes a batch of them; ``make_input``: what it reads."""
+    """Run a job that selects rows and makes a batch of them. ``make_input`` returns the input of the job."""
     batch_id = parameters.batch_id
     with open_job(conf, GENERATE, batch_id=batch_id) as tables:
-        store, batches = tables.store, tables.batch_lists
-        before = batches.get_record(batch_id)
+        store, batch_lists = tables.store, tables.batch_lists
+        before = batch_lists.get_record(batch_id)
         if before is not None and _is_complete_batch(before, conf):
-            logger.log(f"batch {batch_id} is there already, not updated yet: nothing was added to it")
+            logger.log(f"batch {batch_id} already exists and is not updated yet: nothing was added to it")
             logger.log_finished()
             logger.log(f"generated batch id: {batch_id} containing {before.count} URLs")
             return GenerateResult(batch_id=batch_id, urls=before.count)
         if before is not None and before.state == BatchState.GENERATING:
-            logger.log(f"making batch {batch_id} anew, which was interrupted")
-            batches.remove_generate_marks(store, batch_id, tables.check_lock)
-        bulk_delete_batch(conf, batches, batch_id, GeneratorJob.title)
-        batches.set_state(batch_id, BatchState.GENERATING)
+            logger.log(f"restarting batch {batch_id}, which was interrupted")
+            batch_lists.remove_generate_marks(store, batch_id, tables.check_lock)
+        bulk_delete_batch(conf, batch_lists, batch_id, GeneratorJob.title)
+        batch_lists.set_state(batch_id, BatchState.GENERATING)
         blocks = prefix_range(candidate_prefix(batch_id))
         result = run_selection_job(
-            conf, logger, job, parameters, make_input(tables), lambda: batches.delete_range(blocks)
+            conf, logger, job, parameters, make_input(tables), lambda: batch_lists.delete_range(blocks)
         )
-        _write_batch(conf, batch_lists=batches, parameters=parameters, result=result)
+        _write_batch(conf, batch_lists=batch_lists, parameters=parameters, result=result)
         tables.check_lock()
-        batches.delete_range(blocks)
+        batch_lists.delete_range(blocks)
         count = result.count("generator", "generated")
         foreign = result.count("generator", "own_marks") > 0
         if count or foreign:
-            batches.set_state(batch_id, BatchState.GENERATED, UNKNOWN_COUNT if foreign else count)
+            batch_lists.set_state(batch_id, BatchState.GENERATED, UNKNOWN_COUNT if foreign else count)
         else:
-            batches.delete_batch(batch_id)
+            batch_lists.delete_batch(batch_id)
             annotate_job(exit_code=1)
         logger.log_finished()
         logger.log(f"generated batch id: {batch_id} containing {count} URLs")
@@ -400,27 +412,27 @@ def make_batch(
 def _write_batch(
     conf: Configuration, batch_lists: BatchListStore, parameters: GenerateParameters, result: JobResult
 ) -> None:
-    """Cut at topN what the reduce tasks kept, write the batch, and add what that counted to ``result``."""
+    """Cut the candidates at topN, write the batch, and add its counters to ``result``."""
     batch_id = parameters.batch_id
-    buckets = [locate_blocks(batch_id, bucket, told) for bucket, told in sorted(result.output)]
+    buckets = [locate_blocks(batch_id, bucket, summaries) for bucket, summaries in sorted(result.output)]
 
-    def lines(block: CandidateBlock) -> list[bytes]:
+    def read_block(block: CandidateBlock) -> list[bytes]:
         return next(read_block_entries(batch_lists.store, KeyRange(block.key, f"{block.key}\x00")))
 
-    last = find_last_entry(buckets, parameters.limit, lines)
-    asked = BatchWriterParameters(
+    last = find_last_entry(buckets, parameters.limit, read_block)
+    writer_parameters = BatchWriterParameters(
         batch_id=batch_id,
         last_entry=(last or b"").hex(),
         partitions=parameters.partitions,
         seed=parameters.seed,
     )
-    splits = chosen_splits(buckets, last, map_task_count(conf))
-    made = run_job(BatchWriterJob, conf, splits, asked, title=f"{GeneratorJob.title}: writing")
-    result.add_counters(made.counters)
+    splits = make_block_splits(buckets, last, map_task_count(conf))
+    written = run_job(BatchWriterJob, conf, splits, writer_parameters, title=f"{GeneratorJob.title}: writing")
+    result.add_counters(written.counters)
     result.output = []
 
 
 def _is_complete_batch(record: BatchRecord, conf: Configuration) -> bool:
-    """Tell whether a batch is complete, not updated and not too old to be: the same command is run again."""
-    young = now_ms() - record.time <= conf.get_int("crawl.gen.delay", 604800000)
-    return record.state == BatchState.GENERATED and record.count > 0 and young
+    """Return whether a batch is complete, not updated, and recent: generate was run again with its id."""
+    is_recent = now_ms() - record.time <= conf.get_int("crawl.gen.delay", 604800000)
+    return record.state == BatchState.GENERATED and record.count > 0 and is_recent

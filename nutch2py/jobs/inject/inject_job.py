@@ -1,10 +1,10 @@
-"""InjectorJob: seed files into the table.
+"""InjectorJob: write seed URLs from files into the table.
 
-A seed line is ``URL``, then tab-separated ``name=value`` metadata; ``nutch.score``, ``nutch.fetchInterval`` and
-``nutch.fetchInterval.fixed`` (seconds) set the row up, ``-sitemap`` says that the URL is a sitemap, and
-``sitemaps: /a.xml /b.xml`` adds one for each path. Empty lines and lines with ``#`` first are skipped. Of lines with
-the same URL the last wins. Rows that exist are left alone, unless ``db.injector.overwrite`` (they are set up anew) or
-``db.injector.update`` (the score, interval and metadata that the line gives are set).
+A seed line is a URL, then tab-separated ``name=value`` metadata. ``nutch.score``, ``nutch.fetchInterval`` and
+``nutch.fetchInterval.fixed`` (seconds) set fields of the row, ``-sitemap`` marks the URL as a sitemap, and
+``sitemaps: /a.xml /b.xml`` adds a sitemap for each path. Empty lines and lines that start with ``#`` are skipped. Of
+several lines with the same URL the last one counts. Existing rows stay as they are, unless ``db.injector.overwrite``
+(they are initialized again) or ``db.injector.update`` (they get the score, interval and metadata of the line) is set.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from nutch2py.url.keys import reverse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 
 _ROWS_PER_READ = 1000  # rows looked up at once
-_MAX_CACHED_ROWS = 1000  # of seeds, whose rows are remembered
-_MAX_REPORTED_LINES = 100  # lines of a piece of a file that are named
+_MAX_CACHED_ROWS = 1000  # rows of seeds that are kept for reuse
+_MAX_REPORTED_LINES = 100  # lines of a split that are reported
 _MAX_SHOWN_CHARS = 200  # characters of a URL in a message
 
 
 @dataclass(frozen=True, kw_only=True)
 class InjectParameters(JobParameters):
-    """``now``: the fetch time that seeds get, ms since 1970. The others: whether filters and normalizers see them."""
+    """``now``: the fetch time of seeds, ms since 1970. The others: whether to apply filters and normalizers."""
 
     now: int
     filter_urls: bool = True
@@ -54,7 +54,7 @@ class InjectParameters(JobParameters):
 
 
 class _InjectSettings:
-    """What the configuration says about seeds; malformed properties and rule files are found when it is made."""
+    """Settings for seeds. Construction raises for malformed properties and rule files."""
 
     def __init__(self, conf: Configuration) -> None:
         self.normalizers, self.filters = URLNormalizers(conf, "inject"), URLFilters(conf)
@@ -67,7 +67,7 @@ class _InjectSettings:
 
 
 class InjectorJob(TableJob[InjectParameters]):
-    """Map: lines to row keys and seeds. Reduce: the last seed of a key into its row."""
+    """Map: lines to row keys and seeds. Reduce: write the last seed of each key to its row."""
 
     fields = frozenset(
         {WebPage.fetch_time, WebPage.fetch_interval, WebPage.score, WebPage.markers, WebPage.metadata, WebPage.status}
@@ -76,26 +76,26 @@ class InjectorJob(TableJob[InjectParameters]):
     plugin_points = ("urlnormalizer", "urlfilter", "scoringfilter")
 
     def prepare(self) -> None:
-        """Load what decides about URLs and rows."""
+        """Load the URL filters, normalizers and scoring filters."""
         self.settings = _InjectSettings(self.conf)
         self.new_row_cache: dict[tuple[object, ...], Mutation] = {}
 
     def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
-        """Yield (row key, seed) of every line that passes; the seed's first two items order it among all lines."""
-        asked = self.parameters
-        normalize = self.settings.normalizers.normalize_or_raise if asked.normalize else str
-        accept = self.settings.filters.filter_link if asked.filter_urls else str
+        """Yield (row key, seed) of every accepted line. The seed's first two items order it among all lines."""
+        parameters = self.parameters
+        normalize = self.settings.normalizers.normalize_or_raise if parameters.normalize else str
+        accept = self.settings.filters.filter_link if parameters.filter_urls else str
         injected = filtered = 0
         self.reported_lines, self.lines_before = 0, -1
         for number, line in enumerate(read_split_lines(split)):
             text = line.decode("utf-8", "replace").removeprefix("\ufeff")
             seeds = parse_seed_line(text)
-            wrong = find_line_errors(text) if seeds and "\t" in text else []
+            problems = find_line_errors(text) if seeds and "\t" in text else []
             if "\ufffd" in text and seeds and not _is_utf8(line):
-                wrong.append("it is not UTF-8: what cannot be read is replaced")
-            for fault in wrong:
+                problems.append("it is not UTF-8: invalid bytes are replaced")
+            for problem in problems:
                 self.count("injector", "faults")
-                self._report_line(split, number, fault)
+                self._report_line(split, number, problem)
             for seed in seeds:
                 self.plugin_failures.pages += 1
                 reason = "a normalizer or a filter rejects it"
@@ -119,13 +119,13 @@ class InjectorJob(TableJob[InjectParameters]):
         self.count("injector", "urls_filtered", filtered)
 
     def _report_line(self, split: FileSplit, number: int, problem: str) -> None:
-        """Say what is wrong with a line, with its file and its number in it; not of more than a hundred."""
+        """Log a problem of a line, with its file and line number. Only the first hundred are logged."""
         self.reported_lines += 1
         if self.reported_lines > _MAX_REPORTED_LINES:
             return
         if self.lines_before < 0:
             self.lines_before = count_lines_before(split)
-        more = " (no further ones are named)" if self.reported_lines == _MAX_REPORTED_LINES else ""
+        more = " (further ones are not logged)" if self.reported_lines == _MAX_REPORTED_LINES else ""
         self.channel.log_line(f"{split.path} line {self.lines_before + number + 1}: {problem}{more}")
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
@@ -157,7 +157,7 @@ class InjectorJob(TableJob[InjectParameters]):
                         new += 1
                         continue
                     page = self._initialize_row(row, seed)
-                except PluginError as error:  # a seed without its score would be half a seed
+                except PluginError as error:  # without its score, the row would be incomplete
                     self.plugin_failures.record(error)
                     continue
                 batch.put(key, page)
@@ -172,17 +172,17 @@ class InjectorJob(TableJob[InjectParameters]):
         pending.clear()
 
     def _make_new_row(self, seed: Seed) -> Mutation:
-        """Return what makes the row of a seed: the same for all that ask for the same, but for their URLs."""
-        asked = (seed.score, seed.interval, seed.fixed, seed.sitemap)
-        known = None if seed.metadata or not self.settings.seeds_are_alike else self.new_row_cache.get(asked)
+        """Return the mutation that creates the row of a seed. Seeds with the same settings share it."""
+        settings = (seed.score, seed.interval, seed.fixed, seed.sitemap)
+        known = None if seed.metadata or not self.settings.seeds_are_alike else self.new_row_cache.get(settings)
         if known is None:
-            made = self._initialize_row(WebPage(), seed).mutation()
-            assert made is not None
-            known = made
+            mutation = self._initialize_row(WebPage(), seed).mutation()
+            assert mutation is not None
+            known = mutation
             if not seed.metadata:
                 if len(self.new_row_cache) >= _MAX_CACHED_ROWS:
                     self.new_row_cache.clear()
-                self.new_row_cache[asked] = known
+                self.new_row_cache[settings] = known
         return known
 
     def _initialize_row(self, page: WebPage, seed: Seed) -> WebPage:
@@ -220,14 +220,14 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def inject(conf: Configuration, seed_dir: str, *, filter_urls: bool = True, normalize: bool = True) -> JobResult:
-    """Inject the seeds of a file or folder, here or at ``hdfs://…``; return the counters (group ``injector``)."""
+    """Inject the seeds of a local or ``hdfs://…`` file or folder and return the counters (group ``injector``)."""
     log = JobLogger("InjectorJob")
     log.log(f"Injecting urlDir: {seed_dir}")
     with download_input(conf, require_seed_path(seed_dir)) as path:
         files = find_seed_files(path)
         for file in files:
             log.log_raw(f"Injecting seed URL file {file}")
-        _InjectSettings(conf)  # before there is a table: a mistake leaves everything as it was
+        _InjectSettings(conf)  # before the table is created, so that a mistake changes nothing
         check_fetch_schedule(conf)
         runner_name(conf)
         with open_job(conf, INJECT, creates_table=True):

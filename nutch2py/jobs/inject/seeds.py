@@ -1,4 +1,4 @@
-"""Seed files: where they are, and what a line of one says."""
+"""Seed files: find them and parse their lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCORE_KEY, INTERVAL_KEY = "nutch.score", "nutch.fetchInterval"
 
 
 class Seed(NamedTuple):
-    """What a seed line asks for one URL. Interval in seconds; None: by configuration."""
+    """The settings that a seed line gives for one URL. ``interval`` in seconds; None for the configured value."""
 
     url: str
     score: float | None = None
@@ -29,51 +29,54 @@ class Seed(NamedTuple):
 
 
 def require_seed_path(path: str) -> str:
-    """Return the path that a command was given; InputError for an empty one, which would be the current folder."""
+    """Return ``path``; raise InputError for an empty path, which would be the current folder."""
     if not path.strip():
-        raise InputError("no seeds are named: name a file of URLs, one a line, or a folder of such files")
+        raise InputError("no seeds given: name a file of URLs, one per line, or a folder of such files")
     return path
 
 
 def find_seed_files(path: Path) -> list[Path]:
-    """Return the file itself, or every file of a folder and the folders in it, sorted; hidden files are left out.
+    """Return the file itself, or all files of a folder and its subfolders, sorted. Hidden files are skipped.
 
-    What cannot be read is an InputError as soon as it is met. Folders that links lead back to are read once.
+    Folders that symbolic links lead back to are read once.
+
+    Raises:
+        InputError: The path does not exist, a file is not readable, or there is none.
     """
     if path.is_file():
         return [path]
     if not path.is_dir():
         state = "is neither a file nor a folder" if path.exists() else "does not exist"
-        raise InputError(f"seed folder {path} {state}: name a file of URLs, one a line, or a folder of such files")
-    found = [*iter_files(path)]
-    if not found:
-        raise InputError(f"no seed files to inject found in {path}: put a file there with one URL a line")
-    return sorted(found)
+        raise InputError(f"seed folder {path} {state}: name a file of URLs, one per line, or a folder of such files")
+    files = [*iter_files(path)]
+    if not files:
+        raise InputError(f"no seed files to inject found in {path}: put a file there with one URL per line")
+    return sorted(files)
 
 
 def iter_files(path: Path) -> Iterator[Path]:
-    """Yield the files of a folder, as :func:`find_seed_files` has them, in any order."""
+    """Yield the files of a folder that :func:`find_seed_files` returns, in any order."""
 
-    def refuse(error: OSError) -> None:
+    def raise_input_error(error: OSError) -> None:
         raise InputError(f"cannot read {error.filename}: {error.strerror}: check its permissions")
 
     seen: set[tuple[int, int]] = set()
-    for folder, folders, names in os.walk(path, onerror=refuse, followlinks=True):
-        met = Path(folder).stat()
-        if (met.st_dev, met.st_ino) in seen:
+    for folder, folders, names in os.walk(path, onerror=raise_input_error, followlinks=True):
+        stat = Path(folder).stat()
+        if (stat.st_dev, stat.st_ino) in seen:
             folders.clear()
             continue
-        seen.add((met.st_dev, met.st_ino))
+        seen.add((stat.st_dev, stat.st_ino))
         for file in (Path(folder, name) for name in names if not name.startswith((".", "_"))):
-            if not file.is_file():  # a pipe would be waited for
-                raise InputError(f"cannot read {file}: it is no file: take it out of the folder")
+            if not file.is_file():  # opening a pipe would block
+                raise InputError(f"cannot read {file}: it is not a regular file: move it out of the folder")
             if not os.access(file, os.R_OK):
                 raise InputError(f"cannot read {file}: permission denied: check its permissions")
             yield file
 
 
 def parse_seed_line(line: str) -> list[Seed]:
-    """Return the seeds of a line: none for a comment, several for ``sitemaps:``. Malformed numbers are ignored."""
+    """Return the seeds of a line: none for a comment, several for ``sitemaps:``. Ignore malformed numbers."""
     line = line.strip()
     if not line or line.startswith("#"):
         return []
@@ -106,25 +109,23 @@ def parse_seed_line(line: str) -> list[Seed]:
 
 
 def find_line_errors(line: str) -> list[str]:
-    """Return what is wrong with the fields of a seed line, whose URL is injected without them."""
-    found = []
+    """Return the problems of the fields of a seed line. Its URL is injected without these fields."""
+    problems = []
     for field in line.strip().split("\t")[1:]:
         name, equals, value = field.partition("=")
         if not equals and field.strip() and "sitemaps:" not in field and not field.startswith("-sitemap"):
-            found.append(f"{field[:_MAX_SHOWN_CHARS]!r} is no name=value: it is left out")
+            problems.append(f"{field[:_MAX_SHOWN_CHARS]!r} is not name=value: ignored")
         elif name == SCORE_KEY and _parse_score(value) is None:
-            found.append(
+            problems.append(
                 f"{name} is {value[:_MAX_SHOWN_CHARS]!r}, which is not a number: the score is db.score.injected"
             )
         elif name in (INTERVAL_KEY, FIXED_INTERVAL_KEY) and _parse_seconds(value) is None:
-            found.append(
-                f"{name} is {value[:_MAX_SHOWN_CHARS]!r}, which is not a whole number of seconds: it is left out"
-            )
-    return found
+            problems.append(f"{name} is {value[:_MAX_SHOWN_CHARS]!r}, which is not a whole number of seconds: ignored")
+    return problems
 
 
 def _parse_score(text: str) -> float | None:
-    """Return a number that a cell can hold (a float of four bytes), else None."""
+    """Return a number that fits a 4-byte float cell, else None."""
     try:
         score = float(text)
     except ValueError:

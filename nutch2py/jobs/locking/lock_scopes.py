@@ -1,18 +1,18 @@
-"""What each job works on, and so which jobs may run on a crawl at the same time; docs/operations.md shows the table.
+"""Lock scopes: what each job locks, and so which jobs of a crawl exclude each other; docs/operations.md has the table.
 
-Two jobs exclude each other when both work on the same thing, unless both share it. The things are:
+Two jobs exclude each other when both use the same resource, unless both share it. The resources are:
 
-- ``table``: all of it; every job shares it, and who replaces rows as a whole has it alone.
-- ``batch ID``: the rows of a batch. ``-all`` is every batch, also one that generate is making.
-- ``values``: what is computed of rows and written later, as it was computed: scores, inlinks, distances, whether a row
-  is there. Two who do so would lose each other's changes.
+- ``table``: the whole web table. Every job shares it; a job that replaces whole rows has it exclusively.
+- ``batch ID``: the rows of a batch. ``-all`` is every batch, including one that generate is making.
+- ``values``: values that a job computes from rows and writes later: scores, inlinks, distances, the existence of rows.
+  Two such jobs would overwrite each other's changes.
 - ``choice``: which rows are due and free.
-- ``index``: those who send documents of a batch share it; who decides over all of it has it alone.
-- ``rounds``: which job of a whole crawl comes next; the command ``crawl`` has it for all of its jobs.
+- ``index``: jobs that send documents of a batch share it; a job that covers the whole index has it exclusively.
+- ``rounds``: which job of a crawl runs next; the command ``crawl`` holds it for all of its jobs.
 - ``ranks``, ``duplicates``, ``hosts``: what pagerank, dedup and updatehostdb write.
 
-Cells that none of these names are written by one job only, and changed one by one: a fetch of a batch and an updatedb
-of another may meet in a row, and neither writes what the other does.
+No resource covers the other cells. One job alone writes each of them, and it changes single cells: a fetch of one batch
+and an updatedb of another may change the same row, but never the same cell.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _EVERY_BATCH = "batch *"
 
 
 class LockScope(NamedTuple):
-    """What a job does: ``name`` as the command is called, what it has ``exclusive``, and what it has ``shared``.
+    """The resources of a job. ``name`` is the command; ``exclusive`` and ``shared`` are its resources.
 
-    ``locks_batch``: it has its batch alone, too; :meth:`for_batch` names it.
+    ``locks_batch``: the job also locks its batch exclusively; :meth:`for_batch` adds it.
     """
 
     name: str
@@ -42,7 +42,7 @@ class LockScope(NamedTuple):
     batch: str = ""
 
     def for_batch(self, batch_id: str) -> LockScope:
-        """Return the work on one batch, or on every one (``-all``)."""
+        """Return the scope for one batch, or for every batch (``-all``)."""
         if not self.locks_batch:
             return self._replace(batch=batch_id)
         thing = _EVERY_BATCH if batch_id in (ALL, REINDEX) else _BATCH_PREFIX + batch_id
@@ -50,26 +50,24 @@ class LockScope(NamedTuple):
 
     @property
     def is_read_only(self) -> bool:
-        """Whether nothing is changed, so that no lock is needed."""
+        """Whether the job changes nothing and so needs no lock."""
         return not (self.exclusive or self.shared)
 
     def with_exclusive(self, *resources: str) -> LockScope:
-        """Return the work that has other things alone, too."""
+        """Return a scope with additional exclusive resources."""
         return self._replace(exclusive=self.exclusive | {*resources})
 
 
-CRAWL = LockScope(
-    "crawl", frozenset({ROUNDS_RESOURCE})
-)  # from its first job to its last, each of which has a lock of its own
-RECHECK_ADDRESSES = LockScope("crawl", frozenset({CHOICE_RESOURCE}))  # what crawl itself does to rows
+# crawl holds this from its first job to its last; each of the jobs has a lock of its own
+CRAWL = LockScope("crawl", frozenset({ROUNDS_RESOURCE}))
+RECHECK_ADDRESSES = LockScope("crawl", frozenset({CHOICE_RESOURCE}))  # changes of rows by crawl itself
 INJECT = LockScope("inject", frozenset({VALUES_RESOURCE}))
 GENERATE = LockScope("generate", frozenset({CHOICE_RESOURCE}), locks_batch=True)
 FETCH = LockScope("fetch", locks_batch=True)
-FETCH_REDIRECTS = FETCH.with_exclusive(
-    VALUES_RESOURCE, CHOICE_RESOURCE
-)  # with http.redirect.max, which makes rows of the targets, of its batch
+# with http.redirect.max, which creates rows of the batch for the targets
+FETCH_REDIRECTS = FETCH.with_exclusive(VALUES_RESOURCE, CHOICE_RESOURCE)
 PARSE = LockScope("parse", locks_batch=True)
-PARSE_SITEMAPS = PARSE.with_exclusive(VALUES_RESOURCE)  # which makes rows of what they list
+PARSE_SITEMAPS = PARSE.with_exclusive(VALUES_RESOURCE)  # creates rows for the listed pages
 UPDATEDB = LockScope("updatedb", frozenset({VALUES_RESOURCE}), locks_batch=True)
 INDEX_BATCH = LockScope("index", shared=frozenset({TABLE_RESOURCE, INDEX_RESOURCE}), locks_batch=True)
 INDEX_ALL = LockScope("index", frozenset({INDEX_RESOURCE}))
@@ -80,35 +78,34 @@ PAGERANK = LockScope("pagerank", frozenset({RANKS_RESOURCE}))
 PAGERANK_SCORES = PAGERANK.with_exclusive(VALUES_RESOURCE)  # with pagerank.update.score
 UPDATEHOSTDB = LockScope("updatehostdb", frozenset({HOSTS_RESOURCE}))
 IMPORTTABLE = LockScope("importtable", frozenset({TABLE_RESOURCE}), shared=frozenset())
-COPYTABLE = LockScope(
-    "copytable", frozenset({TABLE_RESOURCE}), shared=frozenset()
-)  # its target; of its source it only reads
-DUEINDEX = LockScope("dueindex", frozenset({TABLE_RESOURCE}), shared=frozenset())  # to begin or end keeping it
+# for the target; the source is only read
+COPYTABLE = LockScope("copytable", frozenset({TABLE_RESOURCE}), shared=frozenset())
+DUEINDEX = LockScope("dueindex", frozenset({TABLE_RESOURCE}), shared=frozenset())  # to create or drop the index
 READ = LockScope("a reader", shared=frozenset())
-"""Who only reads takes no lock: every job leaves each row whole at any time."""
+"""Readers take no lock: every job leaves each row consistent at any time."""
 
 STATS_CHANGING_JOBS = frozenset(
     work.name for work in (RECHECK_ADDRESSES, INJECT, FETCH, PARSE, UPDATEDB, PAGERANK_SCORES, IMPORTTABLE, COPYTABLE)
 )
-"""Names of jobs after which ``readdb -stats`` may say something else; marks and what is derived is not counted."""
+"""Names of the jobs that can change the result of ``readdb -stats``, which counts neither marks nor derived data."""
 STATS_JOB_NAME = "readdb"
-"""The name of the job that counts for it."""
+"""Name of the job that counts these statistics."""
 
 
 def make_reader_scope(name: str) -> LockScope:
-    """Return the work of a command that reads many rows, and so has an entry in the job log."""
+    """Return the scope of a command that reads many rows and therefore has an entry in the job log."""
     return LockScope(name, shared=frozenset())
 
 
 def covers_batch(resources: Iterable[str], batch_id: str) -> bool:
-    """Tell whether what a job has alone are rows of a batch."""
+    """Return whether exclusive resources include the rows of a batch."""
     return not {_BATCH_PREFIX + batch_id, _EVERY_BATCH}.isdisjoint(resources)
 
 
 def scopes_conflict(
     exclusive: frozenset[str], shared: frozenset[str], other_exclusive: frozenset[str], other_shared: frozenset[str]
 ) -> bool:
-    """Tell whether two jobs exclude each other, by what each has alone and what it shares."""
+    """Return whether two jobs exclude each other, given their exclusive and shared resources."""
     return (
         _overlap_exclusively(exclusive, other_exclusive)
         or not exclusive.isdisjoint(other_shared)

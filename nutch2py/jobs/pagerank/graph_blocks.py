@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from nutch2py.jobs.batches.batch_lists import compress_cell, decompress_cell
+from nutch2py.jobs.batches.cell_compression import compress_cell, decompress_cell
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.table import DataStore, KeyRange, TableQuery, WriteBatch
 

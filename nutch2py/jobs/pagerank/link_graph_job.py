@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import msgspec
 
 from nutch2py.conf.property_ranges import NumberRange
-from nutch2py.jobs.batches.batch_lists import compress_cell, decompress_cell
+from nutch2py.jobs.batches.cell_compression import compress_cell, decompress_cell
 from nutch2py.jobs.pagerank import graph_blocks
 from nutch2py.jobs.pagerank.graph_blocks import (
     EXTERNAL_KIND,

@@ -1,7 +1,7 @@
-"""What updatedb passes from map to reduce: the links of pages, turned round, as lines that are made and read in bulk.
+"""Inverted links: what updatedb passes from map to reduce, as lines that are written and read in bulk.
 
-A value begins with what it is: a page of the batch, a link to the row, a page that has dropped its link to it. Values
-sort in this order, and links by descending score, as 16 digits stand before their JSON.
+The first character of a value is its kind: a page of the batch, a link to the row, or a page that has dropped its link
+to the row. Values sort in this order, and links by descending score: a link has 16 digits before its JSON.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from nutch2py.mapreduce.mrjob_protocols import decode_sorted_text, descending_so
 from nutch2py.url.keys import reverse_urls
 
 make_scored_link: Callable[[Sequence[Any]], ScoredLink] = partial(tuple.__new__, ScoredLink)
-"""``ScoredLink(*fields)`` at half its cost, which each link of a batch pays twice."""
+"""``ScoredLink(*fields)`` at half the cost; it is called twice for each link of a batch."""
 PAGE_KIND, _LINK_KIND, DROPPED_KIND = "!", "1", "2"
 _PAGE_BYTE, _LINK_BYTE = ord(PAGE_KIND), ord(_LINK_KIND)
 _LINK_HEAD_LENGTH = 17  # characters before the JSON of a link
 
 
 class InvertedLinks(NamedTuple):
-    """Links of a page, turned round: the row keys they lead to, and the values for these between what all share."""
+    """Inverted links of a page: the row keys of the targets, and their values between a common prefix and suffix."""
 
     targets: Sequence[str]
     values: Sequence[str]
@@ -33,17 +33,17 @@ class InvertedLinks(NamedTuple):
 
 
 def invert_links(source: str, links: Sequence[ScoredLink]) -> InvertedLinks:
-    """Return what goes to the rows that a page links to; links that are no URLs are left out."""
+    """Return the values for the rows that a page links to. Links that are not valid URLs are skipped."""
     if not links:
         return InvertedLinks((), ())
     urls, anchors, scores, distances = zip(*links, strict=True)
-    found = reverse_urls(urls)
-    targets = [key for key in found if key is not None]
-    if len(targets) < len(found):
-        kept = [link for link, key in zip(links, found, strict=True) if key is not None]
+    keys = reverse_urls(urls)
+    targets = [key for key in keys if key is not None]
+    if len(targets) < len(keys):
+        kept = [link for link, key in zip(links, keys, strict=True) if key is not None]
         _, anchors, scores, distances = zip(*kept, strict=True) if kept else ((), (), (), ())
     page = _to_json(source)
-    if len(set(scores)) == len(set(distances)) == 1:  # most pages give each link the same
+    if len(set(scores)) == len(set(distances)) == 1:  # most pages give all links the same score
         before = f"{_LINK_KIND}{descending_sort_key(scores[0])}[{page},"
         return InvertedLinks(
             targets, _to_json_each(anchors), before, f",{_to_json(scores[0])},{_to_json(distances[0])}]"
@@ -56,7 +56,7 @@ def invert_links(source: str, links: Sequence[ScoredLink]) -> InvertedLinks:
 
 
 class RowLinks(NamedTuple):
-    """What the shuffle brought for one row."""
+    """Values of one row, after the shuffle."""
 
     is_batch_page: bool
     links: list[ScoredLink]
@@ -64,7 +64,7 @@ class RowLinks(NamedTuple):
 
 
 def collect_row_links(values: Iterator[bytes], max_links: int) -> RowLinks:
-    """Read what came for one row; of its links the ``max_links`` of highest score are taken, as in Nutch."""
+    """Collect the values of one row, with the ``max_links`` links of the highest score, as in Nutch."""
     page = False
     links: list[bytes] = []
     dropped: list[str] = []
@@ -77,8 +77,8 @@ def collect_row_links(values: Iterator[bytes], max_links: int) -> RowLinks:
             page = True
         else:
             dropped.append(_from_json(value[1:]))
-    found = [*map(make_scored_link, _from_json(b"[%b]" % b",".join(links)))] if links else []
-    return RowLinks(page, found, dropped)
+    scored = [*map(make_scored_link, _from_json(b"[%b]" % b",".join(links)))] if links else []
+    return RowLinks(page, scored, dropped)
 
 
 def _to_json(value: object) -> str:
@@ -86,10 +86,10 @@ def _to_json(value: object) -> str:
 
 
 def _to_json_each(texts: Sequence[str]) -> Sequence[str]:
-    """Return each text in JSON: made at once, a line each, for there is no line feed in JSON's texts."""
+    """Return each text as JSON, encoded in one call: JSON strings contain no line feed, so each is one line."""
     return orjson.dumps(texts, option=orjson.OPT_INDENT_2).decode()[4:-2].split(",\n  ") if texts else ()
 
 
 def _from_json(escaped: bytes) -> Any:
-    """Return what :func:`_to_json` was given, behind the shuffle."""
+    """Return the value that :func:`_to_json` encoded, after the shuffle."""
     return orjson.loads(decode_sorted_text(escaped) if b"\\" in escaped else escaped)

@@ -1,9 +1,9 @@
-"""DbUpdaterJob: what a batch found goes into the table.
+"""DbUpdaterJob: update the table with the results of a batch.
 
-Map: the links of each page of the batch, with the score they carry, to the row that they lead to. Reduce, one group a
-row: pages of the batch get their next fetch time and lose their marks; every row linked to gets its inlinks, distance
-and score; rows of URLs that are new are made. Changes go through a journal (:mod:`nutch2py.jobs.batches.update_journal`), so that a
-score is added once however often the job is killed.
+Map: send the links of each page of the batch, with their scores, to the rows that they lead to. Reduce, one group per
+row: pages of the batch get their next fetch time and lose their marks; every linked row gets inlinks, distance and
+score; rows of new URLs are created. Changes go through a journal (:mod:`nutch2py.jobs.batches.update_journal`), so that
+a score is added only once, however often the job is killed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ROWS_PER_READ = 500  # rows looked up at once
 
 @dataclass(frozen=True, kw_only=True)
 class UpdateDbParameters(BatchParameters):
-    """``now``: when the job began, ms since 1970; the time of rows that are new."""
+    """``now``: when the job started, ms since 1970; the fetch time of new rows."""
 
     now: int
     ranges: ClassVar = {"now": TIME_RANGE}
@@ -64,10 +64,10 @@ class UpdateDbParameters(BatchParameters):
 
 @dataclass
 class _DistributionState:
-    """How the scoring filters let go of what the map side of a row has given.
+    """State of the repeated distribution of a page's cash on the reduce side.
 
-    ``shows_links``: they are shown the page's links; ``is_retry``: the last failure is no one's yet, for they were not;
-    ``failed_plugins``: the ids of those that failed even then.
+    ``shows_links``: the scoring filters get the page's links. ``is_retry``: the last failure does not count, because
+    they did not get them. ``failed_plugins``: the ids of those that failed even with the links.
     """
 
     shows_links: bool = False
@@ -76,7 +76,7 @@ class _DistributionState:
 
 
 def _get_links(page: WebPage) -> tuple[list[ScoredLink], int]:
-    """Return the links that a page gives to, and how many of them are no sitemaps."""
+    """Return the links that a page distributes to, and how many of them are not sitemaps."""
     distance = int(page.markers.get(Mark.DISTANCE) or UNKNOWN_DISTANCE)
     outlinks = page.outlinks.decoded_items()
     targets = outlinks + page.sitemaps.decoded_items()
@@ -84,14 +84,14 @@ def _get_links(page: WebPage) -> tuple[list[ScoredLink], int]:
 
 
 class DbUpdaterJob(TableJob[UpdateDbParameters]):
-    """Links of a batch, turned round, into the rows they lead to."""
+    """Inverts the links of a batch into the rows that they lead to."""
 
     INTERNAL_PROTOCOL = SortedBytesProtocol
     SORT_VALUES = True
     plugin_points = ("scoringfilter",)
 
     def prepare(self) -> None:
-        """Load what decides about rows."""
+        """Load the scoring filters and the schedule."""
         conf = self.conf
         self.mark = mark_condition(Mark.GENERATE, self.parameters.batch_id)
         self.allows_additions = conf.get_bool("db.update.additions.allowed", True)
@@ -107,14 +107,14 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
         """Yield each page of the batch, and each of its links under the row key of its target."""
         distribute = self.scoring.distribute
         malformed = 0
-        one_by_one = self.job_file.runner == "spark"  # where each pair has to be one of its own
+        emits_pairs = self.job_file.runner == "spark"  # which cannot take several pairs as one
         for key, page in pages:
             try:
                 source = unreverse_url(key)
             except ValueError:
                 self.count("updatedb", "malformed_keys")
                 continue
-            if Mark.FETCH not in page.markers:  # what it has to give it gives when it is fetched
+            if Mark.FETCH not in page.markers:  # it distributes its cash once it is fetched
                 self.count("updatedb", "pages_not_fetched")
                 yield key, PAGE_KIND
                 continue
@@ -122,18 +122,18 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
             self.plugin_failures.pages += 1
             try:
                 given = distribute(source, page, links, total)
-            except PluginError as error:  # it keeps its marks and its cash, and is tried again
+            except PluginError as error:  # the page keeps its marks and its cash, and the next updatedb retries
                 self.plugin_failures.record(error)
                 self.count("updatedb", "pages_failed")
                 continue
             yield key, PAGE_KIND
-            turned = invert_links(source, given)
-            malformed += len(given) - len(turned.targets)
-            if one_by_one:
-                for target, value in zip(turned.targets, turned.values, strict=True):
-                    yield target, f"{turned.prefix}{value}{turned.suffix}"
-            elif turned.targets:
-                yield "", encode_sorted_lines(*turned)
+            inverted = invert_links(source, given)
+            malformed += len(given) - len(inverted.targets)
+            if emits_pairs:
+                for target, value in zip(inverted.targets, inverted.values, strict=True):
+                    yield target, f"{inverted.prefix}{value}{inverted.suffix}"
+            elif inverted.targets:
+                yield "", encode_sorted_lines(*inverted)
             self.count("updatedb", "links", len(links))
         self.count("updatedb", "malformed_links", malformed)
 
@@ -154,7 +154,7 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
                 yield target, f"{DROPPED_KIND}{source}"
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[bytes]]]) -> Iterator[KeyValuePair]:
-        """Compute the changes of each row into the journal."""
+        """Compute the changes of each row and write them to the journal."""
         pending: dict[str, RowLinks] = {}
         with JournalWriter(self.derived_store, self.parameters.batch_id, self.check_lock) as journal:
             for key, values in groups:
@@ -165,16 +165,16 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
         yield from ()
 
     def _update_rows(self, pending: dict[str, RowLinks], journal: JournalWriter) -> None:
-        """Change the rows of some groups, in key order."""
-        of_batch = [key for key, group in pending.items() if group.is_batch_page]
-        linked = [key for key, group in pending.items() if not group.is_batch_page]
-        rows = dict(zip(of_batch, self.store.get_many(of_batch, self.page_fields), strict=True))
-        rows |= zip(linked, self.store.get_many(linked, self.linked_fields), strict=True)
+        """Compute the changes of some rows, in key order."""
+        batch_keys = [key for key, group in pending.items() if group.is_batch_page]
+        linked_keys = [key for key, group in pending.items() if not group.is_batch_page]
+        rows = dict(zip(batch_keys, self.store.get_many(batch_keys, self.page_fields), strict=True))
+        rows |= zip(linked_keys, self.store.get_many(linked_keys, self.linked_fields), strict=True)
         done = 0
         for key, group in pending.items():
             try:
                 url = unreverse_url(key)
-            except ValueError:  # a link that slipped through the filters
+            except ValueError:  # the link passed the filters nevertheless
                 self.count("updatedb", "malformed_keys")
                 continue
             row = rows[key]
@@ -188,27 +188,27 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
         pending.clear()
 
     def _compute_row(self, key: str, url: str, row: WebPage | None, row_links: RowLinks) -> WebPage | None:
-        """Return the row with its changes, None to leave it out.
+        """Return the row with its changes, None to skip it.
 
-        The map side has given the page's cash away, and what links brought comes once: so when a plug-in fails, the row
-        is computed anew without it, and what the others do holds. A page of the batch then keeps its marks, by which
-        the next updatedb takes it up again; a new row that has no fetch time is left out.
+        The map side has already distributed the page's cash, and the links arrive only once. So when a plug-in fails,
+        the row is recomputed without it, and the results of the others are kept. A page of the batch then keeps its
+        marks, so that the next updatedb retries it. A new row without a fetch time is skipped.
         """
         self.plugin_failures.pages += 1
         failed: dict[str, PluginError] = {}
-        giving, changed = _DistributionState(), (0, 0)
+        distribution, changed = _DistributionState(), (0, 0)
         while True:
             try:
-                page = self._prepare_page(url, row, row_links, failed, giving)
+                page = self._prepare_page(url, row, row_links, failed, distribution)
                 if page is not None:
                     changed = self._apply_links(url, page, row_links, failed)
                 break
             except PluginError as error:
-                if not giving.is_retry:
+                if not distribution.is_retry:
                     failed[error.plugin_id] = error
-                giving.is_retry = False
-                if row is not None:  # what was read is half changed
-                    fields = self.page_fields | (self.fields if giving.shows_links else frozenset())
+                distribution.is_retry = False
+                if row is not None:  # its fields are partly changed
+                    fields = self.page_fields | (self.fields if distribution.shows_links else frozenset())
                     row = self.store.get(key, fields if row_links.is_batch_page else self.linked_fields)
         for each in failed.values():
             self.plugin_failures.record(each)
@@ -233,37 +233,38 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
         failed_plugins: Mapping[str, object],
         distribution: _DistributionState,
     ) -> WebPage | None:
-        """Return the row to change: after its fetch if it is of the batch, made if it is new, None to leave it out.
+        """Return the row to change: after its fetch if it is in the batch, initialized if it is new, None to skip it.
 
-        The plug-ins whose ids are in ``failed_plugins`` are not asked; to let go what the map side gave, all are but those that
-        failed at that.
+        Plug-ins with ids in ``failed_plugins`` are not called, except to repeat the distribution: there all are called
+        but those that failed at it.
         """
         scoring, schedule = self.scoring.without(failed_plugins) if failed_plugins else self.scoring, self.schedule
-        scheduled = not failed_plugins or plugin_id_of(schedule) not in failed_plugins
+        is_scheduled = not failed_plugins or plugin_id_of(schedule) not in failed_plugins
         if page is not None:
             if row_links.is_batch_page:
-                if scheduled:
+                if is_scheduled:
                     try:
                         apply_fetch(url, page, schedule, self.transition_limits)
-                    except Exception as error:  # noqa: BLE001 - named, and the page's
+                    except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
                         raise_plugin_error(schedule, url, error)
                 self._repeat_distribution(url, page, distribution)
             return page
-        if not row_links.links or not self.allows_additions or not scheduled:
+        if not row_links.links or not self.allows_additions or not is_scheduled:
             return None
         page = WebPage()
         try:
             initialize_page(url, page, schedule, self.parameters.now)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
             raise_plugin_error(schedule, url, error)
         scoring.initial_score(url, page)
         return page
 
     def _repeat_distribution(self, url: str, page: WebPage, distribution: _DistributionState) -> None:
-        """Let every scoring filter give away on this row what it gave on the map side, on a copy of the row.
+        """Repeat the distribution of the map side, which worked on a copy of the row, so that the row loses its cash.
 
-        Also one that fails at something else, or it would give the same again. To nobody, as what links bring is on its
-        way; a filter that minds having nobody to give to has the page's links before it, as on the map side.
+        This includes filters that fail elsewhere, or they would distribute the same cash again. There are no targets,
+        because the links are already in the shuffle. A filter that fails without targets gets the page's links, as on
+        the map side.
         """
         if Mark.FETCH not in page.markers:
             return
@@ -281,21 +282,22 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
     def _apply_links(
         self, url: str, page: WebPage, row_links: RowLinks, failed_plugins: Mapping[str, object]
     ) -> tuple[int, int]:
-        """Set inlinks, distance, score; earlier inlinks stay, up to the limit, until their page drops them.
+        """Set inlinks, distance and score. Earlier inlinks stay, up to the limit, until their page drops them.
 
-        Return how many inlinks are new, and how many were dropped.
+        Returns:
+            The number of new inlinks, and of dropped ones.
         """
         inlinks = page.inlinks
-        had = len(inlinks)
+        count_before = len(inlinks)
         for source in row_links.dropped_sources:
             inlinks.pop(source)
-        before = len(inlinks) if row_links.dropped_sources else had
+        remaining = len(inlinks) if row_links.dropped_sources else count_before
         new = 0
         if row_links.links:
             sources, anchors, _, distances = zip(*row_links.links, strict=True)
             fresh = dict(zip(sources, anchors, strict=True))
             new = inlinks.put_all(fresh)
-            if (over := before + new - self.max_inlinks) > 0:
+            if (over := remaining + new - self.max_inlinks) > 0:
                 for source in [source for source in inlinks if source not in fresh][:over]:
                     inlinks.pop(source)
             nearest = min(distances)
@@ -304,10 +306,10 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
         if row_links.is_batch_page or row_links.links:
             scoring = self.scoring.without(failed_plugins) if failed_plugins else self.scoring
             scoring.update_score(url, page, row_links.links)
-        return new, had - before
+        return new, count_before - remaining
 
     def _remove_batch_marks(self, page: WebPage) -> None:
-        """Take the marks of the batch off, the update mark standing for the parse mark."""
+        """Remove the marks of the batch; the update mark replaces the parse mark."""
         page.metadata.pop(MetadataKey.REDIRECT_DISCOVERED)
         markers = page.markers
         markers.pop(Mark.GENERATE)
@@ -318,14 +320,14 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
 
 
 def distribution_fields(conf: Configuration) -> frozenset[Any]:
-    """Return what the map side reads of a page; never content, text or inlinks."""
+    """Return the fields that the map side reads; never content, text or inlinks."""
     return frozenset(
         {WebPage.markers, WebPage.metadata, WebPage.outlinks, WebPage.sitemaps} | ScoringFilters(conf).fields
     )
 
 
 def updatedb(conf: Configuration, batch_id: str) -> JobResult:
-    """Update the table from a batch, or from all (``-all``); return the counters (group ``updatedb``)."""
+    """Update the table from a batch, or from all (``-all``), and return the counters (group ``updatedb``)."""
     with log_rejected_job(conf, UPDATEDB, batch_id):
         check_fetch_schedule(conf)
     log = JobLogger("DbUpdaterJob")
@@ -343,9 +345,8 @@ def updatedb(conf: Configuration, batch_id: str) -> JobResult:
         result = run_job(DbUpdaterJob, conf, splits, parameters, title="DbUpdaterJob", expected_rows=expected)
         tables.check_lock()
         count = before.count if before is not None else UNKNOWN_COUNT
-        lists.set_state(
-            batch_id, BatchState.APPLYING, count, lists.store.clock.next()
-        )  # later than all that was fetched
+        # later than everything that was fetched
+        lists.set_state(batch_id, BatchState.APPLYING, count, lists.store.clock.next())
         apply_journal(conf, batch_id, tables.check_lock)
         counts = result.counters.get("updatedb", {})
         failed = counts.get("pages_failed", 0)
