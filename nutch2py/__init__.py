@@ -1,7 +1,7 @@
 """nutch2py: the successor of Apache Nutch 2 in Python. One table is the whole state of a crawl.
 
-:class:`Crawl` is the Python interface: every job as a method, and what is in the tables and the index. The other names
-are what a program needs beside it. docs/python.md has a page on it.
+:class:`Crawl` is the Python interface: it has a method for every job, and reads the tables and the index. The other
+names are used with it. docs/python.md describes the interface.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _EXPORTS = {name: f"nutch2py.{module}" for module, names in _MODULES.items() for
 
 
 def __getattr__(name: str) -> object:
-    if name in _EXPORTS:  # imported when it is asked for: commands start sooner without it
+    if name in _EXPORTS:  # imported on first use, so that commands start faster
         return getattr(import_module(_EXPORTS[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,6 +1,6 @@
-"""The command line: finds the command, reads the configuration, and turns failures into one line and an exit code.
+"""The command line: finds the command, reads the configuration, and turns errors into one line and an exit code.
 
-Options that every command has (``-D name=value``, ``-q`` …) may stand before or after the command.
+Common options (``-D name=value``, ``-q`` …) may come before or after the command.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LOG = logging.getLogger("nutch2py")
 _OPTIONS_WITH_VALUE = frozenset(
     {"-D", "--conf", "-r", "--runner", "-crawlId", "--crawl-id", "--log-file", "--log-format"}
 )
-"""Options that may stand before the command, and have a word behind them."""
+"""Options that may come before the command and take a value."""
 
 
 def all_command_parsers() -> dict[str, argparse.ArgumentParser]:
@@ -62,22 +62,22 @@ def _load_configuration(args: argparse.Namespace) -> Configuration:
     for setting in args.D:
         name, equals, value = setting.partition("=")
         if not equals or not name.strip():
-            shown = "" if equals else f" {setting}"
-            raise UsageError(f"-D{shown} sets nothing: write -D name=value")
+            setting_text = "" if equals else f" {setting}"
+            raise UsageError(f"-D{setting_text} sets nothing: write -D name=value")
         try:
             setting.encode()
         except UnicodeEncodeError as error:
-            raise UsageError(f"what -D sets {name.strip()!a} to is not UTF-8: write it in UTF-8") from error
+            raise UsageError(f"the value of -D {name.strip()!a} is not UTF-8: write it in UTF-8") from error
         overrides[name.strip()] = value
     conf = Configuration.load(args.conf, overrides)
-    for name, meant in unread_properties(conf):
-        if meant:
-            warn(f"there is no property {name}, did you mean {meant}? Nothing reads it")
+    for name, similar in unread_properties(conf):
+        if similar:
+            warn(f"there is no property {name}, did you mean {similar}? It is ignored")
         else:
-            warn(f"there is no property {name}, which {conf.origin(name)} sets: nothing reads it")
-    for property_name, plugin_id, near in unknown_plugin_ids(conf):
-        meant = f", did you mean {near}?" if near else ":"
-        warn(f"{property_name} names {plugin_id}, which is no plug-in here{meant} It is left out")
+            warn(f"there is no property {name}, which {conf.origin(name)} sets: it is ignored")
+    for property_name, plugin_id, similar_id in unknown_plugin_ids(conf):
+        hint = f", did you mean {similar_id}?" if similar_id else ":"
+        warn(f"{property_name} names {plugin_id}, which is not an installed plug-in{hint} It is ignored")
     if args.crawl_id is not None:
         conf.set("storage.crawl.id", args.crawl_id)
     if args.runner is not None:
@@ -87,7 +87,7 @@ def _load_configuration(args: argparse.Namespace) -> Configuration:
 
 
 def _split_command(argv: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Return the command and its arguments, with the options that stood before the command put behind it."""
+    """Return the command and its arguments, with the options before the command moved after it."""
     before: list[str] = []
     rest = list(argv)
     while rest and rest[0].startswith("-"):
@@ -99,7 +99,7 @@ def _split_command(argv: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def _run_command(argv: Sequence[str], secrets: list[str]) -> int:
-    """Run a command; put into ``secrets`` what its messages must not show."""
+    """Run a command. Add to ``secrets`` the values that its messages must not show."""
     name, rest = _split_command(argv)
     if name is None:
         if "--version" in rest:
@@ -130,30 +130,31 @@ def _run_command(argv: Sequence[str], secrets: list[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """Open on the null device the streams that the caller has closed, and let no letter end a command.
+    """Replace closed standard streams by the null device, and make output never fail for a character.
 
-    They take the lowest numbers that are free, which are those streams' own: no table's file is ever printed into.
+    The null device takes the lowest free numbers, which are those of the closed streams: otherwise output could go into
+    the file of a table.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # for the whole process
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a page or a word may hold what it has no letters for
+        if isinstance(stream, io.TextIOWrapper):  # a page or an argument may contain unencodable characters
             stream.reconfigure(errors="backslashreplace")
 
 
 def _flush_streams() -> None:
-    """Let Python not stumble, and lose the exit code, over lines at its end that a full disk does not take."""
+    """Flush the output. A full disk must not make Python lose the exit code at its end."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except OSError:
-            with contextlib.suppress(OSError, ValueError):  # it has no number: a test's
+            with contextlib.suppress(OSError, ValueError):  # a stream of a test has no number
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code."""
+    """Run a command and return its exit code."""
     _prepare_streams()
     words = sys.argv[1:] if argv is None else argv
     secrets: list[str] = []
@@ -162,15 +163,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         if isinstance(stop.code, int) and stop.code:
             return stop.code
-        print("nutch2py: the command was ended from within, as by sys.exit in a plug-in", file=sys.stderr)
+        print("nutch2py: the command exited early, for example by sys.exit in a plug-in", file=sys.stderr)
         return 255
     except KeyboardInterrupt:
-        print("interrupted: run the same command again to go on", file=sys.stderr)
+        print("interrupted: run the same command again to continue", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output is gone
+    except BrokenPipeError:  # the reader of our output has exited
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-    except Exception as error:  # noqa: BLE001  # whatever it is, it ends in a line and a code
+    except Exception as error:  # noqa: BLE001  # every error ends in one line and an exit code
         if "--debug" in words:
             import traceback  # costs start-up
 
@@ -183,8 +184,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _report_failure(error: Exception, secrets: list[str]) -> int:
-    """Print one line about a failure; return its exit code."""
-    with contextlib.suppress(OSError):  # the line goes to a disk that is full, too: the code says as much
+    """Print one line about an error and return the exit code."""
+    with contextlib.suppress(OSError):  # the output may be on the full disk, too: the exit code is enough
         return _print_failure(error, secrets)
     return error.exit_code if isinstance(error, NutchError) else StoreError.exit_code
 
@@ -194,11 +195,11 @@ def _print_failure(error: Exception, secrets: list[str]) -> int:
     if isinstance(error, NutchError):
         print(f"nutch2py: {redact(str(error), secrets)}", file=sys.stderr)
         return error.exit_code
-    if (trouble := disk_error_message(error, "what this command writes")) is not None:
-        print(f"nutch2py: {redact(trouble, secrets)}", file=sys.stderr)
+    if (disk_message := disk_error_message(error, "what this command writes")) is not None:
+        print(f"nutch2py: {redact(disk_message, secrets)}", file=sys.stderr)
         return StoreError.exit_code
-    told = redact(f"{type(error).__name__}: {error}", secrets)
-    print(f"nutch2py: {told} (--debug shows the traceback)", file=sys.stderr)
+    message = redact(f"{type(error).__name__}: {error}", secrets)
+    print(f"nutch2py: {message} (--debug shows the traceback)", file=sys.stderr)
     return 255
 
 

@@ -1,11 +1,12 @@
-"""Crawl: a crawl as a Python object. Every job is a method that takes its parameters and returns what it did.
+"""Crawl: the Python interface of a crawl. Every job is a method that takes its parameters and returns its result.
 
     with Crawl("embedded:crawldata", {"http.agent.name": "my-crawler"}) as crawl:
         crawl.inject(["https://www.example.org/"])
         batch = crawl.generate(top_n=1000)
 
-Nothing is printed; what jobs say goes to callbacks. Failures are the errors of :mod:`nutch2py.errors`. The command line
-is written on this class, so what a command does a program can do. docs/python.md says what is promised.
+Nothing is printed; log lines, warnings and progress go to callbacks. Failures raise the errors of
+:mod:`nutch2py.errors`. The commands use this class, so a program can do everything that a command does. docs/python.md
+describes the stable part.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ if TYPE_CHECKING:
 
 
 class Crawl(CrawlReader):
-    """One crawl: its tables, its jobs, its index. A context manager that closes what it has opened.
+    """One crawl: its tables, its jobs, its index. A context manager that closes its connections.
 
-    ``where``: a Configuration, or what stands in ``storage.data.store`` (``embedded:FOLDER``, ``hbase://HOST:PORT``)
-    over the shipped defaults and ``NUTCH_CONF_DIR``; without it, what these say. ``properties`` go before all.
-    ``crawl_id`` names the tables. Nothing is opened or made before a method needs it.
+    ``where`` is a Configuration, or a value of ``storage.data.store`` (``embedded:FOLDER``, ``hbase://HOST:PORT``) that
+    overrides the default configuration and ``NUTCH_CONF_DIR``; None for these alone. ``properties`` override both.
+    ``crawl_id`` is part of the table names. Nothing is opened or created before a method needs it.
 
-    ``on_line``, ``on_warning`` and ``on_progress`` take what jobs say. They are called from the calling thread and from
-    those that a job starts, never two at a time; an exception of theirs is raised by the method that was called.
+    ``on_line``, ``on_warning`` and ``on_progress`` get the output of jobs. They are called from the calling thread and
+    from threads of a job, but never concurrently. An exception in a callback is raised by the method that was called.
     ``on_progress`` is called twice a second, and at the end of each MapReduce job.
 
-    One thread at a time may use a crawl; any number of crawls can be used, each in its own thread.
+    A crawl is not thread-safe. Several crawls can be used concurrently, each in its own thread.
     """
 
     # the jobs of a round
@@ -45,10 +46,15 @@ class Crawl(CrawlReader):
     def inject(
         self, seeds: str | Path | Iterable[str], *, filter_urls: bool = True, normalize: bool = True
     ) -> JobResult:
-        """Put seeds into the table, which is made if need be: a file, a folder, ``hdfs://…``, or an iterable of lines.
+        """Inject seeds, and create the table if needed; counters are in the group ``injector``.
 
-        ``filter_urls``, ``normalize``: whether filters and normalizers see them. Counters are in the group
-        ``injector``. Raise :class:`~nutch2py.errors.InputError` when no file is there.
+        Args:
+            seeds: A file, a folder, ``hdfs://…``, or an iterable of lines.
+            filter_urls: Whether to apply URL filters.
+            normalize: Whether to apply URL normalizers.
+
+        Raises:
+            nutch2py.errors.InputError: There is no seed file.
         """
         from nutch2py.jobs.inject.inject_job import inject
 
@@ -65,12 +71,17 @@ class Crawl(CrawlReader):
         sitemap: bool = False,
         batch_id: str = "",
     ) -> GenerateResult:
-        """Make a batch of what is due; the number of its URLs is 0 when nothing is.
+        """Make a batch of due URLs; its number of URLs is 0 when nothing is due.
 
-        ``top_n``: URLs at most, 0 for any number; ``add_days``: as if it were so many days later; ``filter_urls``,
-        ``normalize``: whether filters and normalizers see them once more; ``sitemap``: sitemaps, and only these;
-        ``batch_id``: its id, "" for a new one. Made again, a batch that is open is left as it is. Counters are in the
-        group ``generator``.
+        Generating an open batch again changes nothing. Counters are in the group ``generator``.
+
+        Args:
+            top_n: Maximum number of URLs, 0 for unlimited.
+            add_days: Days to add to the current time.
+            filter_urls: Whether to apply URL filters again.
+            normalize: Whether to apply URL normalizers again.
+            sitemap: Select sitemaps, and only these.
+            batch_id: The id of the batch, "" for a new one.
         """
         from nutch2py.jobs.generate.generate_job import generate
 
@@ -97,8 +108,8 @@ class Crawl(CrawlReader):
     ) -> GenerateResult:
         """Make a batch of the URLs of seeds, as :meth:`inject` takes them, whether they are due or not.
 
-        URLs that the table does not have are injected. ``filter_urls``, ``normalize``: whether filters and normalizers
-        see them; ``batch_id`` and counters are those of :meth:`generate`, and of :meth:`inject` what rows were made.
+        URLs that the table does not have are injected. ``filter_urls`` and ``normalize``: whether to apply filters and
+        normalizers. ``batch_id`` and the result are those of :meth:`generate`.
         """
         from nutch2py.jobs.generate.freegen_job import freegen
 
@@ -118,10 +129,17 @@ class Crawl(CrawlReader):
     ) -> JobResult:
         """Fetch a batch (:data:`nutch2py.ALL`: every batch); counters are in the group ``FetcherStatus``.
 
-        ``threads``: requests at a time in a task, 0 for ``fetcher.threads.fetch``; ``resume``: leave out what an
-        interrupted fetch has done; ``num_tasks``: fetch tasks, 0 for as many as reduce tasks; ``sitemap``: sitemaps,
-        and only these; ``detect_sitemaps``: note those that robots.txt names; ``warc``: a folder for WARC files.
-        Raise :class:`~nutch2py.errors.UnknownBatchError` when there is no such batch, here and in the jobs after it.
+        Args:
+            batch_id: The batch.
+            threads: Concurrent requests of a task, 0 for ``fetcher.threads.fetch``.
+            resume: Skip what an interrupted fetch has done.
+            num_tasks: Number of fetch tasks, 0 for the number of reduce tasks.
+            sitemap: Fetch sitemaps, and only these.
+            detect_sitemaps: Record the sitemaps that robots.txt lists.
+            warc: A folder for WARC files.
+
+        Raises:
+            nutch2py.errors.UnknownBatchError: The batch is unknown, here and in the jobs that follow.
         """
         from nutch2py.jobs.fetch.fetch_job import fetch
 
@@ -142,8 +160,8 @@ class Crawl(CrawlReader):
     def parse(self, batch_id: str, *, resume: bool = False, force: bool = False, sitemap: bool = False) -> JobResult:
         """Parse a batch (:data:`nutch2py.ALL`: every batch); counters are in the group ``ParserStatus``.
 
-        ``resume``: leave out what an interrupted parse has done, with ``force`` only what no parse has; ``sitemap``:
-        sitemaps, and only these.
+        ``resume``: skip what an interrupted parse has done; with ``force`` parse it again. ``sitemap``: parse sitemaps,
+        and only these.
         """
         from nutch2py.jobs.parse_job import parse
 
@@ -151,17 +169,17 @@ class Crawl(CrawlReader):
             return parse(self.conf, batch_id, resume=resume, force=force, sitemap=sitemap)
 
     def updatedb(self, batch_id: str) -> JobResult:
-        """Take what a batch found into the table (:data:`nutch2py.ALL`: every batch); group ``updatedb``."""
+        """Update the table from a batch (:data:`nutch2py.ALL`: every batch); group ``updatedb``."""
         from nutch2py.jobs.updatedb.updatedb_job import updatedb
 
         with self._use_reporter():
             return updatedb(self.conf, batch_id)
 
     def index(self, batch_id: str) -> JobResult:
-        """Send a batch to the index; counters are in the group ``IndexerStatus``.
+        """Index a batch; counters are in the group ``IndexerStatus``.
 
-        :data:`nutch2py.ALL`: every row that was updated and not indexed; :data:`nutch2py.REINDEX`: every parsed one;
-        :data:`nutch2py.SCORES`: no document, but what :meth:`pagerank` has changed of those in the index.
+        :data:`nutch2py.ALL`: every row that is updated and not indexed; :data:`nutch2py.REINDEX`: every parsed row;
+        :data:`nutch2py.SCORES`: only the scores that :meth:`pagerank` has changed, without the documents.
         """
         from nutch2py.jobs.index.index_job import index
 
@@ -175,8 +193,8 @@ class Crawl(CrawlReader):
     ) -> PageRankResult:
         """Compute the PageRank of every page.
 
-        What is None is as ``pagerank.model`` says, and ``pagerank.iterations`` (``link.analyze.num.iterations`` of
-        ``linkrank``).
+        None means the value of ``pagerank.model``, and of ``pagerank.iterations`` (for ``linkrank``:
+        ``link.analyze.num.iterations``).
         """
         from nutch2py.jobs.pagerank.pagerank_job import pagerank
 
@@ -197,10 +215,11 @@ class Crawl(CrawlReader):
         near: bool = False,
         threshold: int | None = None,
     ) -> JobResult:
-        """Mark pages that are equal to a better one, with ``near`` those nearly equal, too; group ``DeduplicationJob``.
+        """Mark duplicates of a better page, with ``near`` also near-duplicates; group ``DeduplicationJob``.
 
-        ``group``: compare the pages of a host, of a domain, or all (none); ``order``: what decides which stays;
-        ``threshold``: bits by which SimHashes may differ. What is None is as ``deduplication.*`` say.
+        ``group``: compare the pages of each host, of each domain, or all (none). ``order``: the criteria by which one
+        page is kept. ``threshold``: bits in which SimHashes may differ. None means the value of the property
+        ``deduplication.*``.
         """
         from nutch2py.jobs.dedup_job import dedup
 
@@ -215,9 +234,9 @@ class Crawl(CrawlReader):
             return dedup(conf, include_near_duplicates=near)
 
     def clean(self, *, commit: bool = True) -> JobResult:
-        """Delete from the index what is gone, redirected, duplicate or not to be indexed; group ``CleaningJob``.
+        """Delete gone, redirected, duplicate and non-indexable pages from the index; group ``CleaningJob``.
 
-        Without ``commit`` deletes are sent, and the commit is left to others.
+        Without ``commit`` the deletes are sent, but not committed.
         """
         from nutch2py.jobs.index.clean_job import clean
 
@@ -225,14 +244,14 @@ class Crawl(CrawlReader):
             return clean(self.conf, commit=commit)
 
     def solrdedup(self) -> int:
-        """Delete duplicates from the Solr of ``solr.server.url``; return how many documents were deleted."""
+        """Delete duplicates from the Solr of ``solr.server.url``; return the number of deleted documents."""
         from nutch2py.jobs.index.solrdedup import solrdedup
 
         with self._use_reporter():
             return solrdedup(self.conf)
 
     def hostinject(self, hosts: str | Path | Iterable[str]) -> JobResult:
-        """Put settings of hosts into the host table: a file, a folder, or lines; group ``hostinject``."""
+        """Add host settings to the host table from a file, a folder, or lines; group ``hostinject``."""
         from nutch2py.jobs.hostdb.hostdb_jobs import hostinject
 
         with self._use_reporter(), _write_lines_file(hosts) as path:
@@ -248,7 +267,7 @@ class Crawl(CrawlReader):
     def export(self, file: str | Path, *, salvage: bool = False) -> int:
         """Write every cell of the table to a file of JSON lines (gzip: ``.gz``); return the number of rows.
 
-        ``salvage``: of a table that is damaged, what can be read.
+        ``salvage``: export the readable part of a damaged table.
         """
         from nutch2py.jobs.table_admin.table_maintenance import export_to_file
 
@@ -256,16 +275,16 @@ class Crawl(CrawlReader):
             return export_to_file(self.conf, Path(file), salvage)
 
     def check(self) -> int:
-        """Look for damage in the tables, and say where it is; return how many troubles there are."""
+        """Check the tables for damage and report it; return the number of problems."""
         from nutch2py.jobs.table_admin.table_maintenance import check_tables
 
         with self._use_reporter():
             return check_tables(self.conf)
 
     def due_index(self, *, check: bool = False, drop: bool = False) -> int:
-        """Make the index of what is due anew, with the figures of the table; jobs that write wait meanwhile.
+        """Rebuild the due index and the table statistics; jobs that write wait meanwhile.
 
-        ``check``: compare both with the rows instead; ``drop``: throw both away. Return how many troubles were found.
+        ``check``: compare both with the rows instead; ``drop``: delete both. Return the number of problems found.
         """
         from nutch2py.jobs.table_admin.table_maintenance import manage_due_index
 
@@ -273,7 +292,7 @@ class Crawl(CrawlReader):
             return manage_due_index(self.conf, check=check, drop=drop)
 
     def import_(self, file: str | Path) -> int:
-        """Read cells that :meth:`export` wrote into the table, which is made if need be; return the number of rows."""
+        """Import cells that :meth:`export` wrote, and create the table if needed; return the number of rows."""
         from nutch2py.jobs.table_admin.table_maintenance import import_from_file
 
         with self._use_reporter():
@@ -282,7 +301,7 @@ class Crawl(CrawlReader):
     def copy_to(self, store: str, *, filter_urls: bool = False, normalize: bool = False) -> int:
         """Copy every cell to the table of the same name in another store; return the number of rows.
 
-        ``filter_urls``: only rows whose URL the filters accept; ``normalize``: to the row of its normal form.
+        ``filter_urls``: only rows with URLs that the filters accept; ``normalize``: to the row of the normalized URL.
         """
         from nutch2py.jobs.table_admin.table_maintenance import copy_to_store
 
@@ -292,7 +311,7 @@ class Crawl(CrawlReader):
 
 @contextmanager
 def _write_lines_file(lines: str | Path | Iterable[str]) -> Iterator[str]:
-    """Give the path of lines; those of an iterable are written into a file for as long as the block takes."""
+    """Yield the path of a seed source; lines of an iterable are in a temporary file within the block."""
     if isinstance(lines, str | Path):
         yield str(lines)
         return
@@ -301,13 +320,13 @@ def _write_lines_file(lines: str | Path | Iterable[str]) -> Iterator[str]:
         lines = [*lines]
         for line in lines:
             if not isinstance(line, str):
-                raise UsageError(f"a line is {line!r:.100}, which is no text: give lines as str")
+                raise UsageError(f"a line is {line!r:.100}, which is not text: give lines as str")
         path.write_text("".join(f"{line.rstrip()}\n" for line in lines), encoding="utf-8")
         yield str(path)
 
 
 def _check_number(name: str, value: object, allowed: NumberRange) -> None:
-    """Raise UsageError unless an argument is a number in a range; True and False are none."""
+    """Raise UsageError unless an argument is a number in a range; booleans are not numbers."""
     kinds = (int,) if allowed.integer else (int, float)
     if not isinstance(value, kinds) or isinstance(value, bool) or not allowed.contains(value):
         raise UsageError(f"{name} is {value!r}: give {allowed}")

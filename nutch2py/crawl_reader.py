@@ -1,4 +1,4 @@
-"""CrawlReader: what is in the tables and the index of a crawl, as Python objects."""
+"""CrawlReader: Python interface to the tables and the index of a crawl, for reading."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ R = TypeVar("R", bound="Record")
 
 
 class CrawlReader:
-    """What can be read of a crawl; :class:`nutch2py.crawl.Crawl` adds the jobs, and says what the arguments are."""
+    """Reads a crawl; :class:`nutch2py.crawl.Crawl` adds the jobs, and documents the arguments."""
 
     conf: Configuration
-    """The properties: a copy of those given. What is set here holds for the methods that are called after it."""
+    """The properties, as a copy of the given configuration. Changes apply to later method calls."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class CrawlReader:
 
     @classmethod
     def for_console(cls, conf: Configuration) -> Self:
-        """Return a crawl whose jobs print what they say, or give it to who takes it in this thread."""
+        """Return a crawl whose jobs print their output, or pass it to the current reporter of this thread."""
         crawl = cls(conf)
         crawl._reporter = current_reporter()
         return crawl
@@ -81,21 +81,25 @@ class CrawlReader:
         mark: Mark | None = None,
         batch_id: str | None = None,
     ) -> Iterator[tuple[str, WebPage]]:
-        """Yield the URL and the row of pages, in the order of row keys; the row key where that is no URL's.
+        """Yield the URL and the row of pages, in the order of row keys; the row key if it has no URL.
 
-        ``fields``: what is read, all when None; to look at another field raises
-        :class:`~nutch2py.records.record.FieldNotReadError`. ``start``, ``stop``: row keys, as
-        :func:`nutch2py.url.keys.reverse_url` gives them, from the first up to the last, which is left out; or ``host``:
-        the pages of a host. ``mark``: rows that carry the mark, with ``batch_id`` that of the batch.
+        Args:
+            fields: The fields to read, all when None; access to another field raises
+                :class:`~nutch2py.records.record.FieldNotReadError`.
+            start: The first row key, as :func:`nutch2py.url.keys.reverse_url` returns it.
+            stop: The row key before which to stop.
+            host: Only the pages of this host, instead of ``start`` and ``stop``.
+            mark: Only rows that carry this mark.
+            batch_id: Only rows with the mark of this batch.
         """
         from nutch2py.records.webpage import Mark, WebPage
         from nutch2py.table import KeyRange, MarkCondition, TableQuery, prefix_range
         from nutch2py.url.keys import url_or_key
 
         if host and (start or stop):
-            raise ValueError("host is a range of keys: give host, or start and stop")
+            raise ValueError("host is a range of keys: give either host, or start and stop")
         if batch_id is not None and mark is None:
-            raise ValueError("batch_id is the value of a mark: name the mark, too")
+            raise ValueError("batch_id is the value of a mark: give mark, too")
         if mark is not None and mark not in [*Mark]:
             raise ValueError(f"mark is {mark!r}: give one of nutch2py.Mark, such as Mark.FETCH")
         condition = None if mark is None else MarkCondition(Mark(mark), batch_id)
@@ -107,7 +111,7 @@ class CrawlReader:
         return ((url_or_key(key), page) for key, page in rows)
 
     def page(self, url: str, fields: Iterable[Field[Any]] | None = None) -> WebPage | None:
-        """Return the row of a URL, None when there is none; raise InputError when it is no URL."""
+        """Return the row of a URL, None if there is none; raise InputError for an invalid URL."""
         from nutch2py.records.webpage import WebPage
         from nutch2py.url.keys import reverse_url
 
@@ -122,7 +126,7 @@ class CrawlReader:
     def hosts(
         self, *, fields: Iterable[Field[Any]] | None = None, start: str = "", stop: str = ""
     ) -> Iterator[tuple[str, Host]]:
-        """Yield the name and the row of hosts that the host table has, in the order of row keys (``org.example.www``).
+        """Yield the name and the row of hosts in the host table, in the order of row keys (``org.example.www``).
 
         ``fields``, ``start`` and ``stop`` are as in :meth:`pages`.
         """
@@ -136,15 +140,15 @@ class CrawlReader:
         return ((url_or_key(key, unreverse_host), host) for key, host in rows)
 
     def host(self, name: str, fields: Iterable[Field[Any]] | None = None) -> Host | None:
-        """Return the row of a host, None when the host table has none."""
+        """Return the row of a host, None if the host table has none."""
         store = self._open_host_table()
         with self._use_reporter():
             return None if store is None else store.get(_host_key(name), _field_set(fields))
 
     def stats(self, *, by_host: bool = False, exact: bool = False) -> StatsCollector:
-        """Count the rows by status, retries, protocol and parse status, ``by_host`` too, with bounds of the score.
+        """Count the rows by status, retries, protocol and parse status, optionally by host, with bounds of the score.
 
-        By the figures that jobs keep with the table, if they do; ``exact`` reads every row, and so does ``by_host``.
+        Uses the table statistics if they exist. ``exact`` and ``by_host`` read every row.
         """
         from nutch2py.jobs.readdb.readdb_commands import collect_stats
 
@@ -152,9 +156,9 @@ class CrawlReader:
             return collect_stats(self.conf, by_host, exact)
 
     def batches(self, *, count: bool = True) -> list[BatchReport]:
-        """Return the batches that are open, in the order of their ids: how far each is, and who is at work on it.
+        """Return the open batches in the order of their ids, each with its state and its running jobs.
 
-        Without ``count`` no row of them is read: the state is then that of the batch's own record, ``done`` None.
+        Without ``count`` no row is read: the state is then that of the batch record, and ``done`` is None.
         """
         from nutch2py.jobs.monitoring.batch_report import list_open_batches
 
@@ -162,37 +166,37 @@ class CrawlReader:
             return list_open_batches(self.conf, count)
 
     def jobs(self, limit: int = 100, before: str | None = None) -> list[JobEntry]:
-        """Return the entries of the job log, the newest first: ``limit`` at most, ``before`` the entry of this id."""
+        """Return the entries of the job log, newest first: at most ``limit``, older than the entry ``before``."""
         from nutch2py.jobs.monitoring.crawl_queries import list_job_entries
 
         with self._use_reporter():
             return list_job_entries(self.conf, limit, before)
 
     def job(self, entry_id: str) -> JobEntry | None:
-        """Return one entry of the job log, None when there is none of this id."""
+        """Return an entry of the job log, None if it is unknown."""
         from nutch2py.jobs.monitoring.crawl_queries import get_job_entry
 
         with self._use_reporter():
             return get_job_entry(self.conf, entry_id)
 
     def table_stats(self) -> TableStats | None:
-        """Return the figures of the table, which costs no scan; None where nothing is kept or was counted."""
+        """Return the table statistics, without a scan; None if none are stored."""
         from nutch2py.jobs.monitoring.crawl_queries import get_table_stats
 
         with self._use_reporter():
             return get_table_stats(self.conf)
 
     def overview(self) -> Overview | None:
-        """Return what the jobs that read every row have seen of the crawl as a whole; None before the first has."""
+        """Return statistics of the whole crawl from the last full table scans; None before the first."""
         from nutch2py.jobs.monitoring.crawl_queries import get_overview
 
         with self._use_reporter():
             return get_overview(self.conf)
 
     def search(self, query: str, *, start: int = 0, rows: int = 10) -> SearchResult:
-        """Ask the index for ``rows`` hits from ``start`` on, in the language of the command search.
+        """Search the index for ``rows`` hits from ``start`` on, in the query language of the command search.
 
-        Raise :class:`~nutch2py.errors.IndexingError` when there is no index or it is empty.
+        Raise :class:`~nutch2py.errors.IndexingError` when the index does not exist or is empty.
         """
         from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
         from nutch2py.search.search_service import search, search_backend_name
@@ -203,11 +207,11 @@ class CrawlReader:
             if self._searcher is None:
                 self._searcher = EmbeddedSearcher(self.conf)
             else:
-                self._searcher.reload()  # what was indexed since
+                self._searcher.reload()  # for documents that were indexed since
             return search(self.conf, query, start, rows, self._searcher)
 
     def close(self) -> None:
-        """Give back connections and files; the crawl can be used again."""
+        """Close connections and files; the crawl can be used again."""
         stores, self._stores, self._searcher = self._stores, {}, None
         for store in stores.values():
             store.close()
@@ -221,7 +225,7 @@ class CrawlReader:
         self.close()
 
     def _open_crawl(self) -> None:
-        """Make the crawl ready to be read: it is there, and what a killed job had finished is written."""
+        """Check that the crawl exists, and finish the interrupted updates of killed jobs."""
         from nutch2py.jobs.job_context import open_job
         from nutch2py.jobs.locking.lock_scopes import READ
 
@@ -238,7 +242,7 @@ class CrawlReader:
         return self._stores[record]
 
     def _open_host_table(self) -> DataStore[Host] | None:
-        """Return the host table; None when the crawl has none, and raise StoreError when there is no crawl."""
+        """Return the host table, None if the crawl has none; raise StoreError if the crawl does not exist."""
         from nutch2py.records.webpage import Host
 
         store = self._open_table(Host)
@@ -248,7 +252,7 @@ class CrawlReader:
         return None
 
     def _iterate_reporting(self, rows: Iterator[T]) -> Iterator[T]:
-        """Yield rows; what reading them has to say goes to the callbacks, wherever they are iterated."""
+        """Yield rows; messages of the read go to the callbacks, in whatever context the rows are iterated."""
         context = copy_context()
         context.run(set_reporter, self._reporter)
         while (row := context.run(next, rows, None)) is not None:

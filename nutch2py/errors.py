@@ -1,8 +1,8 @@
-"""The errors that reach a user: one line that says what is wrong and how to repair it, and an exit code.
+"""Errors that users see: each has a one-line message with its cause and remedy, and an exit code.
 
-Exit codes of every command: 0 done; 1 nothing to do (``generate``: no URL is due; a batch that is not there); 255
-(Nutch's -1) wrong usage, or the job failed. The numbers between name the cause, so that a script can tell them apart;
-130 is Ctrl-C, 143 SIGTERM, 141 a reader of the output that is gone.
+Exit codes of every command: 0 success; 1 nothing to do (``generate``: no URL is due; an unknown batch); 255 (Nutch's
+-1) wrong usage, or the job failed. The codes in between identify the cause for scripts. 130 is Ctrl-C, 143 SIGTERM, 141
+a closed output pipe.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ from collections.abc import Iterator
 
 
 def iter_causes(error: BaseException) -> Iterator[BaseException]:
-    """Give an exception and all that it was raised from or beside, those of an exception group included."""
-    waiting: list[BaseException | None] = [error]
+    """Yield an exception and all of its causes and contexts, including those in exception groups."""
+    pending: list[BaseException | None] = [error]
     seen: set[int] = set()
-    while waiting:
-        cause = waiting.pop(0)
+    while pending:
+        cause = pending.pop(0)
         if cause is None or id(cause) in seen:
             continue
         seen.add(id(cause))
         yield cause
-        several = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
-        waiting += [cause.__cause__, cause.__context__, *several]
+        group = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
+        pending += [cause.__cause__, cause.__context__, *group]
 
 
 class NutchError(Exception):
-    """A failure whose cause and repair are known. ``str(error)`` is the whole message; no traceback is shown."""
+    """A failure with known cause and remedy. ``str(error)`` is the whole message; no traceback is shown."""
 
     exit_code = 255
 
 
 class UnknownBatchError(NutchError):
-    """A batch was named of which nothing is known: there is nothing to do."""
+    """The named batch is unknown: there is nothing to do."""
 
     exit_code = 1
 
 
 class UsageError(NutchError):
-    """The words of the command line do not fit the command."""
+    """The arguments do not fit the command."""
 
 
 class ConfigurationError(NutchError):
@@ -47,7 +47,7 @@ class ConfigurationError(NutchError):
 
 
 class InputError(NutchError):
-    """What the user named to be read (seeds, a dump, a folder) is missing, unreadable or malformed."""
+    """An input of the user (seeds, a dump, a folder) is missing, unreadable or malformed."""
 
     exit_code = 3
 
@@ -59,7 +59,7 @@ class StoreError(NutchError):
 
 
 class PermissionDeniedError(StoreError):
-    """The user lacks a right to the table's files, which says nothing of the table itself."""
+    """The user lacks permission for the table's files; the table itself may be sound."""
 
 
 class IndexingError(NutchError):
@@ -69,28 +69,28 @@ class IndexingError(NutchError):
 
 
 class LockedError(NutchError):
-    """Another job is at work on what this one would change."""
+    """Another running job holds a conflicting lock."""
 
     exit_code = 6
 
 
 class PluginFailuresError(NutchError):
-    """A plug-in failed on so many pages that going on would waste the crawl."""
+    """A plug-in failed on so many pages that the job stopped."""
 
     exit_code = 7
 
 
 class RunnerError(NutchError):
-    """What runs the tasks failed: HDFS or YARN was away for too long, full, or lost the job, or a task was killed."""
+    """The platform of the tasks failed: HDFS or YARN was unavailable too long, full, or lost the job or a task."""
 
     exit_code = 8
 
 
 class NothingFetchedError(NutchError):
-    """A crawl fetched no page at all; the message or the lines before it say why."""
+    """A crawl fetched no page; the message or the lines before it give the reason."""
 
     exit_code = 9
 
 
 class LockLostError(LockedError):
-    """A job was silent for so long that another one has taken its place."""
+    """A job sent no heartbeat for so long that another one has taken over its lock."""

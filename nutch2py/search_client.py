@@ -1,10 +1,11 @@
-"""SearchClient: asks the interface for applications of a server, ``/api/v1/search`` and ``/suggest``, from Python.
+"""SearchClient: Python client of a server's search API, ``/api/v1/search`` and ``/suggest``.
 
     client = SearchClient("http://127.0.0.1:8080")
     for hit in client.search("web crawler").hits:
         print(hit.title, hit.url)
 
-Answers are of the types of :mod:`nutch2py.search.search_schemas`. It needs msgspec and nothing else of nutch2py.
+Results have the types of :mod:`nutch2py.search.search_schemas`. The client needs msgspec, and only these types of
+nutch2py.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _API_KEY = re.compile(r"[!-~]+")
 
 
 class SearchError(NutchError):
-    """A search that was not answered. ``status``: the server's, 0 when it does not answer at all.
+    """A failed search. ``status``: the HTTP status, 0 when the server does not respond.
 
-    ``retry_after``: seconds after which to ask again, where the server says so.
+    ``retry_after``: seconds after which to retry, if the server sends it.
     """
 
     def __init__(self, status: int, message: str, retry_after: float | None = None) -> None:
@@ -42,22 +43,22 @@ class SearchError(NutchError):
 
 
 class SearchClient:
-    """Asks the server at ``address``; ``timeout`` in seconds. Several threads can use one client.
+    """Client of the server at ``address``; ``timeout`` in seconds. Several threads can use one client.
 
-    ``key``: what the server's owner has given, where it asks for one. It is sent to that server and never in an
-    address, nor to where that server redirects.
+    ``api_key``: the key of the server's owner, if the server requires one. It is sent in a header only to that server,
+    never in a URL, nor to the target of a redirect.
     """
 
     def __init__(self, address: str, timeout: float = 30.0, api_key: str = "") -> None:
         if api_key and not _API_KEY.fullmatch(api_key):
-            raise InputError("the key for the search has signs that no key has")
+            raise InputError("the key for the search contains characters that are not allowed in a key")
         self.address, self.timeout, self._api_key = address.rstrip("/"), timeout, api_key
         self._opener = build_opener(ProxyHandler({}))
 
     def search(self, query: str, **options: Any) -> SearchResponse:
-        """Return what a query finds; ``options`` are those of :class:`~nutch2py.search.search_schemas.SearchQuery`.
+        """Return the results of a query; ``options`` are those of :class:`~nutch2py.search.search_schemas.SearchQuery`.
 
-        Lists (``facets``, ``fields``) may be lists; None is as if it was not given. Raise :class:`SearchError`.
+        ``facets`` and ``fields`` may be lists; an option that is None is not sent. Raise :class:`SearchError`.
         """
         given = {
             name: ",".join(value) if isinstance(value, (list, tuple)) else value
@@ -67,7 +68,7 @@ class SearchClient:
         return self._request("search", {"q": query, **given}, SearchResponse)
 
     def suggest(self, prefix: str) -> SuggestResponse:
-        """Return what may be meant by the beginning of a query."""
+        """Return suggestions for the start of a query."""
         return self._request("suggest", {"q": prefix}, SuggestResponse)
 
     def _request(self, path: str, arguments: dict[str, Any], kind: type[T]) -> T:
@@ -75,51 +76,51 @@ class SearchClient:
             request = Request(f"{self.address}/api/v1/{path}?{urlencode(arguments)}")
             if self._api_key:
                 request.add_unredirected_header("Authorization", f"Bearer {self._api_key}")
-            with self._opener.open(request, timeout=self.timeout) as answer:
-                return msgspec.json.decode(answer.read(), type=kind)
+            with self._opener.open(request, timeout=self.timeout) as response:
+                return msgspec.json.decode(response.read(), type=kind)
         except HTTPError as error:
             raise _http_search_error(error) from error
         except msgspec.MsgspecError as error:
-            raise SearchError(0, f"{self.address} answers what is no result of a search: {error}") from error
-        except (OSError, HTTPException, ValueError) as error:  # ValueError: of an address that is none
+            raise SearchError(0, f"{self.address} sent a response that is not a search result: {error}") from error
+        except (OSError, HTTPException, ValueError) as error:  # ValueError: of an invalid address
             why = error.reason if isinstance(error, URLError) else error
-            raise SearchError(0, f"{self.address} does not answer: {why}") from error
+            raise SearchError(0, f"{self.address} does not respond: {why}") from error
 
     def iter_hits(self, query: str, **options: Any) -> Iterator[SearchHit]:
-        """Yield all hits, the best first, however many."""
+        """Yield all hits, best first, over all result pages."""
         cursor: str | None = "*"
         while cursor:
-            found = self.search(query, **{"rows": _ROWS_PER_REQUEST, **options, "cursor": cursor})
-            yield from found.hits
-            cursor = found.cursor
+            page = self.search(query, **{"rows": _ROWS_PER_REQUEST, **options, "cursor": cursor})
+            yield from page.hits
+            cursor = page.cursor
 
 
 class AsyncSearchClient:
-    """The same for asyncio: each request has a thread of its own."""
+    """The same client for asyncio: each request runs in a thread."""
 
     def __init__(self, address: str, timeout: float = 30.0, api_key: str = "") -> None:
         self._client = SearchClient(address, timeout, api_key)
 
     async def search(self, query: str, **options: Any) -> SearchResponse:
-        """Return what a query finds."""
+        """Return the results of a query."""
         return await asyncio.to_thread(self._client.search, query, **options)
 
     async def suggest(self, prefix: str) -> SuggestResponse:
-        """Return what may be meant by the beginning of a query."""
+        """Return suggestions for the start of a query."""
         return await asyncio.to_thread(self._client.suggest, prefix)
 
     async def iter_hits(self, query: str, **options: Any) -> AsyncIterator[SearchHit]:
-        """Yield all hits, the best first."""
+        """Yield all hits, best first."""
         cursor: str | None = "*"
         while cursor:
-            found = await self.search(query, **{"rows": _ROWS_PER_REQUEST, **options, "cursor": cursor})
-            for hit in found.hits:
+            page = await self.search(query, **{"rows": _ROWS_PER_REQUEST, **options, "cursor": cursor})
+            for hit in page.hits:
                 yield hit
-            cursor = found.cursor
+            cursor = page.cursor
 
 
 def _http_search_error(error: HTTPError) -> SearchError:
-    """Return the error of an answer that refuses."""
+    """Return the SearchError of an HTTP error response."""
     after, body = error.headers.get("Retry-After", ""), b""
     with error, suppress(OSError, HTTPException):
         body = error.read(100_000)

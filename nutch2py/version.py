@@ -1,4 +1,4 @@
-"""The version of the package, beneath everything else, and those of what it stands on."""
+"""The version of the package, and the versions of its dependencies."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ __version__ = "0.1.0"
 
 
 def component_versions() -> dict[str, str | None]:
-    """Return the versions of the program, Python, the system, and every library that it names; None: not there."""
+    """Return the versions of the program, Python, the system, and all dependencies; None: not installed."""
     import platform
     from importlib import metadata
 
     from packaging.requirements import Requirement
 
-    found: dict[str, str | None] = {
+    versions: dict[str, str | None] = {
         "nutch2py": __version__,
         "Python": platform.python_version(),
         "system": platform.platform(),
@@ -21,7 +21,7 @@ def component_versions() -> dict[str, str | None]:
         name = Requirement(line).name
         try:
             library = metadata.distribution(name)
-            found[library.name] = library.version
+            versions[library.name] = library.version
         except metadata.PackageNotFoundError:
-            found[name] = None
-    return found
+            versions[name] = None
+    return versions

@@ -128,7 +128,7 @@ def test_pages_filters_by_mark(crawl: Crawl) -> None:
     assert {page.markers[Mark.GENERATE] for _, page in marked} == {"second"}
     assert [url for url, _ in marked] == [url for url, _ in crawl.pages(mark=Mark.GENERATE, batch_id="second")]
     assert list(crawl.pages(mark=Mark.GENERATE, batch_id="first")) == []
-    with pytest.raises(ValueError, match="name the mark, too"):
+    with pytest.raises(ValueError, match="give mark, too"):
         crawl.pages(batch_id="second")
     with pytest.raises(ValueError, match="mark is 'x': give one of"):
         crawl.pages(mark="x")  # type: ignore[arg-type]

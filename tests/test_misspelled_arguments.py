@@ -72,9 +72,9 @@ def test_mistyped_property_is_reported(conf: Configuration, tmp_path: Path, caps
     options = [word for setting in settings for word in ("-D", setting)]
     assert main(["readdb", "-stats", "--conf", str(site), *options]) == 0
     assert [line for line in capsys.readouterr().err.splitlines() if line.startswith("WARN")] == [
-        "WARN there is no property db.fetch.interval.defualt, did you mean db.fetch.interval.default? Nothing reads it",
-        "WARN there is no property fetcher.thread.fetchh, did you mean fetcher.threads.fetch? Nothing reads it",
-        f"WARN there is no property my.plugin.words, which {site}/nutch-site.xml sets: nothing reads it",
+        "WARN there is no property db.fetch.interval.defualt, did you mean db.fetch.interval.default? It is ignored",
+        "WARN there is no property fetcher.thread.fetchh, did you mean fetcher.threads.fetch? It is ignored",
+        f"WARN there is no property my.plugin.words, which {site}/nutch-site.xml sets: it is ignored",
     ]
 
 
@@ -125,7 +125,7 @@ def test_properties_of_plugins_are_known(conf: Configuration, capsys: pytest.Cap
     settings = [f"storage.data.store={conf.get('storage.data.store')}", *(f"{name}=x" for name in names)]
     assert main(["readdb", "-stats", *[word for setting in settings for word in ("-D", setting)]]) == 0
     warnings = [line for line in capsys.readouterr().err.splitlines() if line.startswith("WARN")]
-    assert warnings == ["WARN there is no property indexer-jsonk.path, which -D sets: nothing reads it"]
+    assert warnings == ["WARN there is no property indexer-jsonk.path, which -D sets: it is ignored"]
 
 
 def test_shipped_configuration_reports_nothing_mistyped() -> None:
@@ -149,8 +149,8 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["generate", "-topN", "-5"], "'-5' is not a whole number from 0 on"),
-        (["generate", "-topN", "1e3"], "'1e3' is not a whole number from 0 on"),
+        (["generate", "-topN", "-5"], "'-5' is not a whole number of 0 or more"),
+        (["generate", "-topN", "1e3"], "'1e3' is not a whole number of 0 or more"),
         (["generate", "-adddays", "nan"], "'nan' is not a number of days"),
         (["generate", "-adddays", "inf"], "'inf' is not a number of days"),
         (["generate", "-batchId=-all"], "-all means every batch, and cannot be the id of one: give another"),
@@ -160,11 +160,11 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
             ([job, "-reindex"], "'-reindex' is no batch id, which begins with no '-': name a batch or -all")
             for job in ("fetch", "parse", "updatedb")
         ),
-        (["fetch", "b", "-threads", "-1"], "'-1' is not a whole number from 0 on"),
-        (["readdb", "-stats", "-D", "a=\udcff"], "what -D sets 'a' to is not UTF-8: write it in UTF-8"),
+        (["fetch", "b", "-threads", "-1"], "'-1' is not a whole number of 0 or more"),
+        (["readdb", "-stats", "-D", "a=\udcff"], "the value of -D 'a' is not UTF-8: write it in UTF-8"),
         (["parse", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
-        (["createtable", "-splits", "-3"], "'-3' is not a whole number from 0 on"),
-        (["search", "word", "-rows", "-1"], "'-1' is not a whole number from 0 on"),
+        (["createtable", "-splits", "-3"], "'-3' is not a whole number of 0 or more"),
+        (["search", "word", "-rows", "-1"], "'-1' is not a whole number of 0 or more"),
         (
             ["pagerank", "-D", "pagerank.iterations=-1"],
             "is -1: write a whole number from 0 to 2147483647, in -D",
@@ -181,7 +181,7 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
             ["inject", "https://a.test/"],
             "https://a.test/ is a URL, and not a file of them: write it into one, or give a list from a program",
         ),
-        (["inject", "no\udcff"], "does not exist: name a file of URLs, one a line, or a folder of such files"),
+        (["inject", "no\udcff"], "does not exist: name a file of URLs, one per line, or a folder of such files"),
     ],
 )
 def test_invalid_arguments_are_rejected_and_change_nothing(

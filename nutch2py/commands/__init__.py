@@ -1,4 +1,4 @@
-"""The commands: names and options of Nutch 2, with GNU-style long forms beside them. No logic is here."""
+"""The commands: names and options of Nutch 2, and GNU-style long options. They contain no logic of their own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from nutch2py.commands import (
     report_command,
     server_commands,
     setup_commands,
+    table_commands,
 )
-from nutch2py.commands import table_commands as tables
 from nutch2py.commands.command import Arguments, Command, CommandParser
 
 __all__ = ["COMMANDS", "Arguments", "Command", "command_parser"]
@@ -20,13 +20,13 @@ _MODULES = (
     crawl_command,
     job_commands,
     index_commands,
-    tables,
+    table_commands,
     report_command,
     checker_commands,
     server_commands,
     setup_commands,
 )
-COMMANDS: dict[str, Command] = {name: command for room in _MODULES for name, command in room.COMMANDS.items()}
+COMMANDS: dict[str, Command] = {name: command for module in _MODULES for name, command in module.COMMANDS.items()}
 
 
 def command_parser(name: str) -> CommandParser:
@@ -34,25 +34,25 @@ def command_parser(name: str) -> CommandParser:
     command = COMMANDS[name]
     parser = CommandParser(prog=f"nutch2py {name}", description=command.summary, allow_abbrev=False)
     command.add_options(parser)
-    parser.add_argument("-crawlId", "--crawl-id", default=None, metavar="id", help="the crawl, which names the tables")
-    shared = parser.add_argument_group("everywhere")
+    parser.add_argument(
+        "-crawlId", "--crawl-id", default=None, metavar="id", help="id of the crawl, part of table names"
+    )
+    shared = parser.add_argument_group("common options")
     shared.add_argument("-D", action="append", default=[], metavar="name=value", help="set a property")
-    shared.add_argument("--conf", metavar="DIR", help="configuration folder laid over the defaults (NUTCH_CONF_DIR)")
+    shared.add_argument("--conf", metavar="DIR", help="configuration folder, overrides the defaults (NUTCH_CONF_DIR)")
     runners = ("inline", "local", "hadoop", "spark")
     shared.add_argument("-r", "--runner", metavar="RUNNER", choices=runners, help="inline, local, hadoop or spark")
-    shared.add_argument(
-        "--log-file", metavar="FILE", help="write what is said to a file, too, with time, job and batch"
-    )
-    shared.add_argument("--log-format", choices=("text", "json"), default="text", help="of that file: text or json")
+    shared.add_argument("--log-file", metavar="FILE", help="also write the output to a file, with time, job and batch")
+    shared.add_argument("--log-format", choices=("text", "json"), default="text", help="format of that file")
     loudness = shared.add_mutually_exclusive_group()
     loudness.add_argument(
-        "-v", "--verbose", action="store_true", help="print more: what is logged, counters; of crawl, what its jobs say"
+        "-v", "--verbose", action="store_true", help="print more: log records and counters; for crawl, job logs"
     )
     loudness.add_argument(
         "-q",
         "--quiet",
         action="store_true",
-        help="print warnings and what was asked for: no log of a job, no progress",
+        help="print only warnings and results: no job log, no progress",
     )
     shared.add_argument("--debug", action="store_true", help="show the traceback of a failure")
     return parser

@@ -1,4 +1,4 @@
-"""Trying out a page, a rule or the configuration; packing the program."""
+"""Commands that check a page, a rule or the configuration, and the command that packs the program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _parsechecker_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url")
     parser.add_argument("-dumpText", "--dump-text", action="store_true", help="print the text, too")
     parser.add_argument("-forceAs", "--force-as", default=None, metavar="mimeType", help="parse as this media type")
-    parser.add_argument("-render", "--render", action="store_true", help="say what comes of it in a browser, too")
+    parser.add_argument("-render", "--render", action="store_true", help="also show the result in a browser")
 
 
 def _parsechecker(args: Arguments, conf: Configuration) -> int:
@@ -67,7 +67,7 @@ def _print_lines(lines: Iterable[str]) -> int:
 
 def _robotsparser_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("robots_file", help="a robots.txt file, or its URL")
-    parser.add_argument("url_file", help="a file of URLs, one a line; - for standard input")
+    parser.add_argument("url_file", help="a file of URLs, one per line; - for standard input")
     parser.add_argument("agents", nargs="*", help="agent names, in order (default: http.agent.name)")
 
 
@@ -79,7 +79,9 @@ def _robotsparser(args: Arguments, conf: Configuration) -> int:
 
 def _package_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", type=Path, help="where to write it (default: mapreduce.package)")
-    parser.add_argument("-clean", action="store_true", help="make none: delete from HDFS those of other versions")
+    parser.add_argument(
+        "-clean", action="store_true", help="build nothing: delete packages of other versions from HDFS"
+    )
 
 
 def _package(args: Arguments, conf: Configuration) -> int:
@@ -99,13 +101,11 @@ def _no_options(_: argparse.ArgumentParser) -> None:
 
 
 COMMANDS: dict[str, Command] = {
-    "parsechecker": Command(
-        "fetch and parse one URL, and print what comes of it", _parsechecker_options, _parsechecker
-    ),
-    "indexchecker": Command("make the document of one URL", lambda p: p.add_argument("url"), _indexchecker),
-    "filterchecker": Command("say which URLs the filters accept", _filterchecker_options, _filterchecker),
+    "parsechecker": Command("fetch and parse one URL, and print the result", _parsechecker_options, _parsechecker),
+    "indexchecker": Command("print the index document of one URL", lambda p: p.add_argument("url"), _indexchecker),
+    "filterchecker": Command("print which URLs the filters accept", _filterchecker_options, _filterchecker),
     "normalizerchecker": Command("print URLs normalized", _normalizerchecker_options, _normalizerchecker),
-    "robotsparser": Command("say which URLs a robots.txt allows", _robotsparser_options, _robotsparser),
+    "robotsparser": Command("print which URLs a robots.txt allows", _robotsparser_options, _robotsparser),
     "package": Command("pack the program for the nodes of a cluster", _package_options, _package),
     "showproperties": Command("print the configuration in force, secrets masked", _no_options, _showproperties),
 }

@@ -1,4 +1,4 @@
-"""What a command is: a line of help, options, and what it runs."""
+"""Base of the commands: their parser, shared options, and the types of option values."""
 
 from __future__ import annotations
 
@@ -18,40 +18,40 @@ Arguments = argparse.Namespace
 
 
 def suggest_match(word: str, known: Iterable[str]) -> str:
-    """Return ", did you mean …?" with the nearest of the words that are known, "" when none is near."""
+    """Return ", did you mean …?" with the closest known word, "" when no word is close."""
     from difflib import get_close_matches
 
-    folded = {name.lower(): name for name in known}
-    near = get_close_matches(word.lower(), folded, n=1, cutoff=0.7)
-    return f", did you mean {folded[near[0]]}?" if near else ""
+    known_by_folded = {name.lower(): name for name in known}
+    matches = get_close_matches(word.lower(), known_by_folded, n=1, cutoff=0.7)
+    return f", did you mean {known_by_folded[matches[0]]}?" if matches else ""
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that raises UsageError, so that wrong words end as every other error does."""
+    """A parser that raises UsageError, so that invalid arguments end like every other error."""
 
     def parse_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Parse words; an option that there is not is named with the one that was perhaps meant."""
-        found, rest = self.parse_known_args(args, namespace)
+        """Parse arguments. The error for an unknown option suggests a similar one."""
+        parsed, rest = self.parse_known_args(args, namespace)
         if rest:
             option = rest[0].partition("=")[0]
             known = [name for name in self._option_string_actions if name.startswith("-")]
             self.error(f"unrecognized arguments: {' '.join(rest)}{suggest_match(option, known)}")
-        return found
+        return parsed
 
     def actions(self) -> list[argparse.Action]:
-        """Return what stands for each option and argument."""
+        """Return the actions of all options and arguments."""
         return list(self._actions)
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage; raise UsageError."""
+        """Print the usage and raise UsageError."""
         self.print_usage(sys.stderr)
         raise UsageError(message)
 
 
 class Command(NamedTuple):
-    """A command: one line of help, the options it adds, and what it runs (returns the exit code)."""
+    """A command: one line of help, a function that adds its options, and one that runs it and returns its exit code."""
 
     summary: str
     add_options: Callable[[argparse.ArgumentParser], object]
@@ -59,25 +59,25 @@ class Command(NamedTuple):
 
 
 def open_printing_crawl(conf: Configuration) -> Crawl:
-    """Return the crawl that a command works on, whose jobs print what they have to say."""
+    """Return the crawl of a command. Its jobs print their log lines."""
     from nutch2py.crawl import Crawl
 
     return Crawl.for_console(conf)
 
 
 def non_negative_int(text: str) -> int:
-    """Return what a word of the command line counts; a negative number counts nothing, and is refused."""
+    """Return the number in an argument; reject a negative one."""
     try:
         number = int(text)
     except ValueError:
         number = -1
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
     return number
 
 
 def finite_days(text: str) -> float:
-    """Return a number of days, which may be negative, but neither endless nor no number."""
+    """Return a number of days, which may be negative but must be finite."""
     try:
         days = float(text)
     except ValueError:
@@ -88,20 +88,21 @@ def finite_days(text: str) -> float:
 
 
 def add_batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> None:
-    """Add the arguments that name a batch: its id, ``-all``, and ``-reindex`` and ``-scores`` if asked for."""
+    """Add the arguments that select a batch: its id, ``-all``, with ``reindex`` also ``-reindex``, ``-scores``."""
     parser.add_argument("batch", nargs="?", metavar="batchId", help="the batch to work on")
     parser.add_argument("-all", "--all", action="store_true", help="every batch")
-    told = "every parsed page, whatever its batch" if reindex else argparse.SUPPRESS  # there: to be refused by its name
-    parser.add_argument("-reindex", "--reindex", action="store_true", help=told)
-    told = "what pagerank has changed, without the documents" if reindex else argparse.SUPPRESS
-    parser.add_argument("-scores", "--scores", action="store_true", help=told)
+    # the options always exist, so that the error message can name them
+    help_text = "every parsed page, of any batch" if reindex else argparse.SUPPRESS
+    parser.add_argument("-reindex", "--reindex", action="store_true", help=help_text)
+    help_text = "changed scores of pagerank, without the documents" if reindex else argparse.SUPPRESS
+    parser.add_argument("-scores", "--scores", action="store_true", help=help_text)
 
 
 def selected_batch(args: Arguments) -> str:
     """Return the batch id, ``-all``, ``-reindex`` or ``-scores``; raise UsageError unless exactly one was given."""
     words = [f"-{name}" for name in ("all", "reindex", "scores") if getattr(args, name, False)]
-    named: list[str] = [each for each in (args.batch, *words) if each]
-    if len(named) != 1:
-        problem = f"BatchId already set to '{named[0]}'!" if named else "BatchId not set (or -all not specified)!"
+    given: list[str] = [each for each in (args.batch, *words) if each]
+    if len(given) != 1:
+        problem = f"BatchId already set to '{given[0]}'!" if given else "BatchId not set (or -all not specified)!"
         raise UsageError(problem)
-    return named[0]
+    return given[0]

@@ -1,4 +1,4 @@
-"""Completion of commands and options in shells, made from the parsers of the commands."""
+"""Shell completion of commands and options, generated from the parsers of the commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 class CompletionOption(NamedTuple):
-    """An option: its spellings, its help, whether a value follows, and which values if they are known."""
+    """An option: its spellings, its help, whether it takes a value, and the possible values if they are known."""
 
     spellings: tuple[str, ...]
     help: str
@@ -29,12 +29,12 @@ def completion_options(parser: CommandParser) -> Iterator[CompletionOption]:
 
 
 def positional_choices(parser: CommandParser) -> tuple[str, ...]:
-    """Return the words that may stand where a command takes one of a few."""
+    """Return the possible values of the positional arguments of a command."""
     return tuple(str(each) for action in parser.actions() if not action.option_strings for each in action.choices or ())
 
 
 def completion_script(shell: str, summaries: Mapping[str, str], get_parser: Callable[[str], CommandParser]) -> str:
-    """Return the script for a shell of :data:`SHELLS`; ``summaries``: a line about each command."""
+    """Return the script for a shell of :data:`SHELLS`. ``summaries``: one line about each command."""
     if shell == "fish":
         return "\n".join(_fish(summaries, get_parser)) + "\n"
     head = ["autoload -U +X compinit && compinit", "autoload -U +X bashcompinit && bashcompinit"]

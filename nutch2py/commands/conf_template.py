@@ -1,6 +1,6 @@
-"""A configuration folder for a new crawl: what people change, each with its description; all else is by reference.
+"""Template of the configuration folder of a new crawl: the most used properties, each with its description.
 
-What is not asked for stands in it as a comment with its shipped value, ready to be taken out of the comment.
+A property without a given value is commented out, with its default value.
 """
 
 from __future__ import annotations
@@ -17,36 +17,42 @@ from nutch2py.errors import InputError
 from nutch2py.support.atomic_files import atomic_write
 
 TEMPLATE_PROPERTIES = {
-    "Who the crawler is": ("http.agent.name", "http.agent.url", "http.agent.email"),
-    "Where it keeps what it finds": ("storage.data.store", "solr.server.url", "mapreduce.runner"),
-    "How far it goes": (
+    "Identity of the crawler": ("http.agent.name", "http.agent.url", "http.agent.email"),
+    "Storage, index and runner": ("storage.data.store", "solr.server.url", "mapreduce.runner"),
+    "Scope": (
         "db.ignore.external.links", "db.ignore.external.links.mode", "generate.max.distance", "generate.max.count",
         "http.filter.ipaddress.exclude",
     ),
-    "How it asks": (
+    "Politeness and network": (
         "fetcher.server.delay", "fetcher.threads.fetch", "http.timeout", "http.content.limit",
         "http.dns.servers", "http.proxy.host", "http.proxy.port",
     ),
-    "When it comes again": ("db.fetch.interval.default", "db.fetch.schedule.class"),
-    "What it does with pages": ("plugin.includes.add", "parser.timeout", "fetcher.store.content"),
+    "Fetch schedule": ("db.fetch.interval.default", "db.fetch.schedule.class"),
+    "Plug-ins and parsing": ("plugin.includes.add", "parser.timeout", "fetcher.store.content"),
 }  # fmt: skip
-"""The properties of a new ``nutch-site.xml``, under headings."""
+"""The properties of a new ``nutch-site.xml``, by heading."""
 _LINE_WIDTH = 100
 SEEDS_FILE = "seeds.txt"
 
 
 def write_conf_dir(conf_dir: Path, values: Mapping[str, str], seeds: Iterable[str] = ()) -> list[Path]:
-    """Write the folder; return its files. ``values``: values of properties of :data:`TEMPLATE_PROPERTIES`; ``seeds``: URLs.
+    """Write the folder and return its files.
 
-    Raise InputError when it cannot be written, or a file of such a name is there: nothing is replaced.
+    Args:
+        conf_dir: The folder.
+        values: Values of properties in :data:`TEMPLATE_PROPERTIES`.
+        seeds: URLs for the seed file.
+
+    Raises:
+        InputError: The folder is not writable, or one of the files exists: nothing is overwritten.
     """
     files = {conf_dir / "nutch-site.xml": render_site_xml(values)}
     lines = [f"{seed}\n" for seed in seeds]
     if lines:
         files[conf_dir / SEEDS_FILE] = "".join(lines)
     for path in files:
-        if os.path.lexists(path):  # which a name that is too long does not
-            raise InputError(f"{path} is there already: name another folder, or change that file")
+        if os.path.lexists(path):  # false for a name that is too long
+            raise InputError(f"{path} already exists: name another folder, or change that file")
     try:
         conf_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -58,13 +64,13 @@ def write_conf_dir(conf_dir: Path, values: Mapping[str, str], seeds: Iterable[st
 
 
 def render_site_xml(values: Mapping[str, str]) -> str:
-    """Return the text of a ``nutch-site.xml``."""
+    """Return the content of a ``nutch-site.xml``."""
     shipped, described = Configuration.load(), _property_descriptions()
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         "<configuration>",
-        "  <!-- What stands here goes before the shipped values, which `nutch2py showproperties` prints. Rule files of",
-        "       the shipped configuration, as regex-urlfilter.txt, can be copied beside this file and changed. -->",
+        "  <!-- These values override the defaults, which `nutch2py showproperties` prints. Rule files of the default",
+        "       configuration, such as regex-urlfilter.txt, can be copied to this folder and changed. -->",
     ]
     for heading, names in TEMPLATE_PROPERTIES.items():
         lines += ["", f"  <!-- {heading} -->"]
@@ -72,8 +78,8 @@ def render_site_xml(values: Mapping[str, str]) -> str:
             text = fill(described[name], _LINE_WIDTH - 9, initial_indent="  ", subsequent_indent="     ")
             lines.append(f"  <!-- {_escape_comment(text.strip())} -->")
             value = values.get(name)
-            written = f"<property><name>{name}</name><value>{escape(value or shipped.get(name, ''))}</value></property>"
-            lines.append(f"  {written}" if value is not None else f"  <!-- {_escape_comment(written)} -->")
+            element = f"<property><name>{name}</name><value>{escape(value or shipped.get(name, ''))}</value></property>"
+            lines.append(f"  {element}" if value is not None else f"  <!-- {_escape_comment(element)} -->")
     return "\n".join([*lines, "</configuration>", ""])
 
 
@@ -86,5 +92,5 @@ def _property_descriptions() -> dict[str, str]:
 
 
 def _escape_comment(text: str) -> str:
-    """Return a text that may stand in a comment, where two hyphens may not."""
+    """Return a text that is valid in a comment, which must not contain two hyphens in a row."""
     return text.replace("--", "- -")

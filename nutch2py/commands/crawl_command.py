@@ -1,4 +1,4 @@
-"""A whole crawl by one command."""
+"""The command that runs a whole crawl."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 _SCOPES = ("host", "domain", "path", "anywhere")
 _LOCATION_PREFIXES = ("storage.", "index.", "solr.", "elastic.", "plugin.")
-"""What begins the properties that say where a crawl and its index are."""
+"""Prefixes of the properties that locate a crawl and its index."""
 NOTHING_TO_DO = 1
 
 
 def _crawl_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("urls", nargs="+", metavar="URL", help="where to begin: URLs, hosts, or files of seeds")
+    parser.add_argument("urls", nargs="+", metavar="URL", help="seeds: URLs, hosts, or files of URLs")
     parser.add_argument(
-        "-depth", "--depth", type=non_negative_int, metavar="N", help="links from where it begins, at most (any number)"
+        "-depth", "--depth", type=non_negative_int, metavar="N", help="maximum number of links from a seed (unlimited)"
     )
     parser.add_argument(
-        "-pages", "--pages", type=non_negative_int, metavar="N", help="URLs fetched by this run, at most (any number)"
+        "-pages", "--pages", type=non_negative_int, metavar="N", help="maximum number of URLs to fetch (unlimited)"
     )
     parser.add_argument(
-        "-time", "--time", type=non_negative_int, metavar="MIN", help="minutes of fetching, at most (any number)"
+        "-time", "--time", type=non_negative_int, metavar="MIN", help="maximum minutes of fetching (unlimited)"
     )
     parser.add_argument(
         "-stay", "--stay", choices=_SCOPES, default="host", help="follow links within: host (the default), domain, the "
@@ -49,42 +49,43 @@ def _crawl(args: Arguments, conf: Configuration) -> int:
 
     for name in ("pages", "time"):
         if getattr(args, name) == 0:
-            raise UsageError(f"-{name} 0 would fetch nothing: leave it out for any number")
-    place = _apply_location(args, conf)
+            raise UsageError(f"-{name} 0 would fetch nothing: leave it out for no limit")
+    location = _apply_location(args, conf)
     plan = CrawlPlan(
-        seed_arguments=tuple(args.urls), max_depth=args.depth, max_pages=args.pages, max_minutes=args.time, scope=CrawlScope(args.stay)
+        seed_arguments=tuple(args.urls), max_depth=args.depth, max_pages=args.pages, max_minutes=args.time,
+        scope=CrawlScope(args.stay),
     )  # fmt: skip
     view = create_view(sys.stdout, every_line=args.verbose, quiet=args.quiet)
-    rounds = CrawlLoop(conf, plan, view, index=args.index != "none")
+    loop = CrawlLoop(conf, plan, view, index=args.index != "none")
     try:
-        rounds.run()
+        loop.run()
     except (KeyboardInterrupt, SystemExit):
         view.close()
-        print(f"Stopped after {rounds.totals.format_summary()}: the same command goes on where it was.")
+        print(f"Stopped after {loop.totals.format_summary()}. Run the same command again to continue.")
         raise
     except NutchError as error:
         view.close()
         if isinstance(error, NothingFetchedError) and any(
-            ADDRESS_FILTER_PROPERTY in seed.problem for seed in rounds.seeds
+            ADDRESS_FILTER_PROPERTY in seed.problem for seed in loop.seeds
         ):
             error.args = (f"{error}; that is: {_repeat_command(args, '-D', f'{ADDRESS_FILTER_PROPERTY}=')}",)
-        if rounds.totals.rounds or rounds.totals.fetched_count:
-            print(f"Ended after {rounds.totals.format_summary()}: the same command goes on where it was.")
+        if loop.totals.rounds or loop.totals.fetched_count:
+            print(f"Failed after {loop.totals.format_summary()}. Run the same command again to continue.")
         raise
     finally:
         view.close()
-    for line in summary_lines(rounds.totals, plan, rounds.stop_reason, place, rounds.conf):
+    for line in summary_lines(loop.totals, plan, loop.stop_reason, location, loop.conf):
         print(line)
-    if rounds.totals.fetched_count or rounds.has_resumed:
+    if loop.totals.fetched_count or loop.has_resumed:
         return 0
-    if not rounds.totals.rounds:
-        print("No URL is due: all that is known was fetched, and waits for its time (readdb -stats).")
+    if not loop.totals.rounds:
+        print("No URL is due: all known URLs are fetched and wait for their next fetch (readdb -stats).")
         return NOTHING_TO_DO
-    raise NothingFetchedError("no page was fetched: the lines above say why")
+    raise NothingFetchedError("no page was fetched: see the reasons above")
 
 
 def _repeat_command(args: Arguments, *more: str) -> str:
-    """Return the command that was given, with more words, as a shell reads it."""
+    """Return the command that was run, with additional words, quoted for a shell."""
     from nutch2py.crawl_loop.end_summary import shell_command
 
     words = [*args.urls]
@@ -99,7 +100,7 @@ def _repeat_command(args: Arguments, *more: str) -> str:
 
 
 def _apply_location(args: Arguments, conf: Configuration) -> list[str]:
-    """Set where the table and the index are; return the options by which later commands find them."""
+    """Set the location of the table and the index, and return the options with which later commands find them."""
     words = [word for setting in args.D if setting.startswith(_LOCATION_PREFIXES) for word in ("-D", setting)]
 
     def option(name: str, value: str) -> None:
@@ -108,15 +109,15 @@ def _apply_location(args: Arguments, conf: Configuration) -> list[str]:
 
     if args.data is not None:
         if not args.data:
-            raise UsageError("-data names no folder: write -data DIR")
+            raise UsageError("-data is empty: write -data DIR")
         if "://" in args.data or args.data.startswith("embedded:"):
             raise UsageError(
-                f"-data {args.data} is no folder: for another store, write -D storage.data.store={args.data}"
+                f"-data {args.data} is not a folder: for another store, write -D storage.data.store={args.data}"
             )
         option("storage.data.store", f"embedded:{args.data}")
     if args.index not in (None, "none", "embedded"):
         if not args.index.startswith(("http://", "https://")):
-            raise UsageError(f"-index {args.index} is none of embedded, none, and the URL of a Solr collection")
+            raise UsageError(f"-index {args.index} is not valid: give embedded, none, or the URL of a Solr collection")
         option("solr.server.url", args.index)
     elif args.index == "embedded":
         option("solr.server.url", "")

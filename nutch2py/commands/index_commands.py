@@ -1,4 +1,4 @@
-"""Ranking, the index, and searching it."""
+"""Commands for ranking, indexing and searching."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def _pagerank_options(parser: argparse.ArgumentParser) -> None:
         help="number of iterations (pagerank.iterations, 20)",
     )
     parser.add_argument("-classic", "--classic", action="store_true", help="all links weigh alike")
-    parser.add_argument("-linkrank", "--linkrank", action="store_true", help="as Nutch 1's LinkRank, by link.*")
+    parser.add_argument("-classic", "--classic", action="store_true", help="give all links the same weight")
+    parser.add_argument("-linkrank", "--linkrank", action="store_true", help="like Nutch 1's LinkRank, by link.*")
 
 
 def _pagerank(args: Arguments, conf: Configuration) -> int:
@@ -59,7 +60,7 @@ def _solrindex(args: Arguments, conf: Configuration) -> int:
 
 def _elasticindex_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "cluster", metavar="cluster", help="not read, for elastic.host says where; Nutch 2 takes its name"
+        "cluster", metavar="cluster", help="ignored; elastic.host is the address (Nutch 2 takes the cluster's name)"
     )
     add_batch_options(parser, reindex=True)
 
@@ -70,20 +71,20 @@ def _elasticindex(args: Arguments, conf: Configuration) -> int:
 
 
 def _use_solr(conf: Configuration, address: str) -> None:
-    """Send to a Solr, besides the writers that ``plugin.includes`` may name."""
+    """Send to Solr, in addition to the writers in ``plugin.includes``."""
     conf.set("solr.server.url", address)
     conf.set("plugin.includes", f"{conf.get_trimmed('plugin.includes')}|indexer-solr")
 
 
 def _dedup_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-group", "--group", metavar="mode", help="compare pages of one host, of one domain, or all (none)"
+        "-group", "--group", metavar="mode", help="compare the pages of each host, of each domain, or all (none)"
     )
     parser.add_argument(
-        "-compareOrder", "--compare-order", metavar="list", help="what decides: score,fetchTime,urlLength"
+        "-compareOrder", "--compare-order", metavar="list", help="order of criteria: score,fetchTime,urlLength"
     )
-    parser.add_argument("-simhash", "--simhash", action="store_true", help="also texts that are nearly the same")
-    parser.add_argument("-threshold", "--threshold", metavar="bits", help="by how many bits SimHashes may differ (3)")
+    parser.add_argument("-simhash", "--simhash", action="store_true", help="also near-duplicate texts")
+    parser.add_argument("-threshold", "--threshold", metavar="bits", help="bits in which SimHashes may differ (3)")
 
 
 def _dedup(args: Arguments, conf: Configuration) -> int:
@@ -107,9 +108,7 @@ def _solrdedup(args: Arguments, conf: Configuration) -> int:
 
 
 def _clean_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-noCommit", "--no-commit", action="store_true", help="send deletes, and leave the commit to others"
-    )
+    parser.add_argument("-noCommit", "--no-commit", action="store_true", help="send deletes without a commit")
 
 
 def _clean(args: Arguments, conf: Configuration) -> int:
@@ -118,7 +117,7 @@ def _clean(args: Arguments, conf: Configuration) -> int:
 
 
 def _solrclean_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("unused", metavar="crawldb", help="not read; Nutch 2 takes a word here")
+    parser.add_argument("unused", metavar="crawldb", help="ignored; an argument of Nutch 2")
     parser.add_argument("solr_url", metavar="solrUrl", help="the Solr collection")
     _clean_options(parser)
 
@@ -134,14 +133,14 @@ def _search_options(parser: argparse.ArgumentParser) -> None:
         "-rows", "--rows", type=non_negative_int, default=10, metavar="N", help="number of hits shown (10)"
     )
     parser.add_argument(
-        "-start", "--start", type=non_negative_int, default=0, metavar="N", help="number of hits passed over (0)"
+        "-start", "--start", type=non_negative_int, default=0, metavar="N", help="number of hits to skip (0)"
     )
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
-    parser.add_argument("-solr", "--solr", action="store_true", help="ask Solr (search.backend=solr)")
+    parser.add_argument("-solr", "--solr", action="store_true", help="search in Solr (search.backend=solr)")
     parser.add_argument(
         "-facets", "--facets", action="store_true", help="count hits by site, folder, type, language, date"
     )
-    parser.add_argument("-explain", "--explain", action="store_true", help="say why each hit has its score")
+    parser.add_argument("-explain", "--explain", action="store_true", help="explain the score of each hit")
 
 
 def _search(args: Arguments, conf: Configuration) -> int:
@@ -149,21 +148,21 @@ def _search(args: Arguments, conf: Configuration) -> int:
 
     if args.solr:
         conf.set("search.backend", "solr")
-    found = search_with_details(conf, " ".join(args.query), args.start, args.rows, args.facets, args.explain)
-    print(found.to_json() if args.json else found.format_text(color=sys.stdout.isatty()))
-    return 0 if found.result.total else 1
+    output = search_with_details(conf, " ".join(args.query), args.start, args.rows, args.facets, args.explain)
+    print(output.to_json() if args.json else output.format_text(color=sys.stdout.isatty()))
+    return 0 if output.result.total else 1
 
 
 def _evaluate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("queries", help="a file of queries, one a line")
+    parser.add_argument("queries", help="a file of queries, one per line")
     parser.add_argument(
-        "-judgements", "--judgements", required=True, metavar="FILE", help="lines of query, URL, R and A, with tabs"
+        "-judgements", "--judgements", required=True, metavar="FILE", help="lines of query, URL, R and A, tab-separated"
     )
     parser.add_argument(
-        "-n", "--results", type=non_negative_int, default=20, metavar="N", help="results looked at (20)"
+        "-n", "--results", type=non_negative_int, default=20, metavar="N", help="number of results to evaluate (20)"
     )
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
-    parser.add_argument("-unjudged", "--unjudged", metavar="FILE", help="append results that lack a judgement")
+    parser.add_argument("-unjudged", "--unjudged", metavar="FILE", help="append results without a judgement to a file")
 
 
 def _evaluate(args: Arguments, conf: Configuration) -> int:
@@ -180,10 +179,10 @@ COMMANDS: dict[str, Command] = {
     "elasticindex": Command(
         "index the pages of a batch in Elasticsearch or OpenSearch (old name)", _elasticindex_options, _elasticindex
     ),
-    "dedup": Command("mark pages that are equal to a better one", _dedup_options, _dedup),
+    "dedup": Command("mark duplicates of a better page", _dedup_options, _dedup),
     "solrdedup": Command("delete duplicates from Solr", _solrdedup_options, _solrdedup),
-    "clean": Command("delete what is gone, redirected or duplicate from the index", _clean_options, _clean),
+    "clean": Command("delete gone, redirected and duplicate pages from the index", _clean_options, _clean),
     "solrclean": Command("clean an index in Solr (old name)", _solrclean_options, _solrclean),
     "search": Command("search the embedded index", _search_options, _search),
-    "evaluate": Command("measure search results by judgements", _evaluate_options, _evaluate),
+    "evaluate": Command("evaluate search results by judgements", _evaluate_options, _evaluate),
 }

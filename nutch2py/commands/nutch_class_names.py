@@ -1,4 +1,4 @@
-"""The classes behind Nutch 2's commands, by which scripts may call them: ``org.apache.nutch.crawl.InjectorJob``."""
+"""Class names of Nutch 2's commands, by which scripts may call them: ``org.apache.nutch.crawl.InjectorJob``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _CLASSES = {
     "parse.ParserChecker": "parsechecker",
     "plugin.PluginRepository": "plugin",
 }
-"""Below ``org.apache.nutch.``; the words that follow are those of the command."""
+"""Class names below ``org.apache.nutch.``; the arguments that follow are those of the command."""
 _PACKAGE = "org.apache.nutch."
 
 
 def resolve_command(name: str) -> str:
-    """Return the command of a class of Nutch 2, any other name as it is."""
+    """Return the command of a Nutch 2 class, any other name unchanged."""
     return _CLASSES.get(name.removeprefix(_PACKAGE), name) if name.startswith(_PACKAGE) else name
 
 
 def commands_by_class() -> dict[str, str]:
-    """Return the commands by their classes."""
+    """Return the commands by class name."""
     return {_PACKAGE + name: command for name, command in _CLASSES.items()}

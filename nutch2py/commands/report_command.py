@@ -1,4 +1,4 @@
-"""Watching a crawl: its report."""
+"""The command that writes the report of a crawl."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _report_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-o", "--output", metavar="FILE", help="write it into this file, for a browser")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write an HTML page to this file")
     parser.add_argument("-json", "--json", action="store_true", help="print it as one JSON object")
 
 
@@ -22,18 +22,18 @@ def _report(args: Arguments, conf: Configuration) -> int:
     from nutch2py.errors import UsageError
 
     if not args.output and not args.json:
-        raise UsageError("nothing says where the report goes: name a file with -o, or print it with -json")
+        raise UsageError("no output given: name a file with -o, or print the report with -json")
     with open_printing_crawl(conf) as crawl:
-        state = CrawlSnapshot.from_crawl(crawl)
+        snapshot = CrawlSnapshot.from_crawl(crawl)
     if args.output:
-        write_report(state, Path(args.output))
+        write_report(snapshot, Path(args.output))
     if args.json:
-        print(render_json(state))
+        print(render_json(snapshot))
     else:
         print(f"report: {args.output}")
     return 0
 
 
 COMMANDS: dict[str, Command] = {
-    "report": Command("write the state of a crawl, with pictures, into one file", _report_options, _report),
+    "report": Command("write a report of a crawl, with charts, to one file", _report_options, _report),
 }

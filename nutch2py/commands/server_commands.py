@@ -1,4 +1,4 @@
-"""The server, and the tokens of those who may use it."""
+"""Commands that start the server and manage its tokens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _nutchserver_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-log", "--log", choices=_LEVELS, metavar="LEVEL", help="log requests: DEBUG, INFO, …")
     parser.add_argument(
         "-stop", "--stop", nargs="?", const="false", choices=("true", "false"), metavar="force",
-        help="stop the server that runs; true: although jobs run, which go on",
+        help="stop the running server; true: even if jobs are running, which continue",
     )  # fmt: skip
 
 
@@ -54,11 +54,11 @@ def _nutchserver(args: Arguments, conf: Configuration) -> int:
 
 
 def _token_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="whose token it is; one of the same name is replaced")
+    parser.add_argument("name", metavar="NAME", help="name of the token; replaces a token of the same name")
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("-role", "--role", choices=_ROLES, default="read", help="what it may do (default: read)")
-    what.add_argument("-remove", "--remove", action="store_true", help="take the token of this name out")
-    parser.add_argument("-rate", "--rate", metavar="N", help="requests a second with it; 0: any number "
+    what.add_argument("-role", "--role", choices=_ROLES, default="read", help="role of the token (default: read)")
+    what.add_argument("-remove", "--remove", action="store_true", help="remove the token of this name")
+    parser.add_argument("-rate", "--rate", metavar="N", help="requests per second; 0: unlimited "
                         "(default: rest.requests.per.second)")  # fmt: skip
 
 
@@ -76,5 +76,5 @@ def _token(args: Arguments, conf: Configuration) -> int:
 COMMANDS: dict[str, Command] = {
     "serve": Command("serve the search page and the REST interface", _serve_options, _serve),
     "nutchserver": Command("serve REST with Nutch 2's paths at its port", _nutchserver_options, _nutchserver),
-    "token": Command("make a token for the REST interface, or a key for the search", _token_options, _token),
+    "token": Command("create a token for the REST interface, or a key for the search", _token_options, _token),
 }

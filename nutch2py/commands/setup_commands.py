@@ -1,4 +1,4 @@
-"""What comes before a crawl: its configuration folder, and a look at what it stands on."""
+"""Commands that prepare a crawl: the configuration folder, the doctor, plug-ins, versions and completion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _doctor_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-json", "--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("-json", "--json", action="store_true", help="JSON, one object per line")
 
 
 def _doctor(args: Arguments, conf: Configuration) -> int:
@@ -23,32 +23,33 @@ def _doctor(args: Arguments, conf: Configuration) -> int:
     from nutch2py.doctor.check_result import CheckStatus
     from nutch2py.doctor.check_runner import run_checks, worst_status
 
-    findings = []
-    for finding in run_checks(conf):
-        told = redact(finding.message, conf.secret_values())
-        findings.append(finding)
+    results = []
+    for result in run_checks(conf):
+        message = redact(result.message, conf.secret_values())
+        results.append(result)
         if args.json:
-            print(orjson.dumps({"part": finding.check, "state": finding.status, "told": told}).decode(), flush=True)
+            fields = {"check": result.check, "status": result.status, "message": message}
+            print(orjson.dumps(fields).decode(), flush=True)
         else:
-            print(f"{finding.status:4}  {finding.check}: {told}", flush=True)
-    return 10 if worst_status(findings) == CheckStatus.ERROR else 0
+            print(f"{result.status:7}  {result.check}: {message}", flush=True)
+    return 10 if worst_status(results) == CheckStatus.ERROR else 0
 
 
 _INIT_PROPERTIES = {
-    "agent": ("http.agent.name", "NAME", "what the crawler calls itself"),
-    "url": ("http.agent.url", "URL", "a page about it, for those whom it visits"),
-    "email": ("http.agent.email", "ADDRESS", "whom they can write to"),
+    "agent": ("http.agent.name", "NAME", "name of the crawler"),
+    "url": ("http.agent.url", "URL", "a page about the crawler, for site owners"),
+    "email": ("http.agent.email", "ADDRESS", "contact address for site owners"),
     "store": ("storage.data.store", "WHERE", "embedded:FOLDER or hbase://HOST:PORT"),
-    "solr": ("solr.server.url", "URL", "the Solr collection to send to"),
+    "solr": ("solr.server.url", "URL", "the Solr collection to send documents to"),
     "delay": ("fetcher.server.delay", "SECONDS", "between two requests to a server"),
 }
 
 
 def _init_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="the folder to make")
-    parser.add_argument("seeds", nargs="*", metavar="URL", help="where crawls begin, for a file of seeds in it")
-    for option, (_, metavar, told) in _INIT_PROPERTIES.items():
-        parser.add_argument(f"-{option}", f"--{option}", metavar=metavar, help=told)
+    parser.add_argument("folder", metavar="DIR", help="the folder to create")
+    parser.add_argument("seeds", nargs="*", metavar="URL", help="seed URLs, for a seed file in the folder")
+    for option, (_, metavar, help_text) in _INIT_PROPERTIES.items():
+        parser.add_argument(f"-{option}", f"--{option}", metavar=metavar, help=help_text)
 
 
 def _init(args: Arguments, conf: Configuration) -> int:
@@ -56,27 +57,27 @@ def _init(args: Arguments, conf: Configuration) -> int:
     from shlex import quote
 
     from nutch2py.commands.conf_template import SEEDS_FILE, write_conf_dir
-    from nutch2py.conf.configuration import Configuration as Made
+    from nutch2py.conf.configuration import Configuration as NewConfiguration
     from nutch2py.errors import UsageError
 
     given = {name: getattr(args, option) for option, (name, _, _) in _INIT_PROPERTIES.items()}
     chosen = {name: value for name, value in given.items() if value is not None}
-    Made.load(overrides=chosen).check_numbers()
+    NewConfiguration.load(overrides=chosen).check_numbers()
     if not args.folder.strip():
         raise UsageError("init names no folder: write init DIR, or init . for this one")
     folder = Path(args.folder)
     for path in write_conf_dir(folder, chosen, args.seeds):
         print(path)
-    where, seeds = quote(str(folder)), quote(str(folder / SEEDS_FILE)) if args.seeds else "URL"
-    print(f"Look it through, then: nutch2py doctor --conf {where}; nutch2py crawl --conf {where} {seeds}")
+    conf_dir, seeds = quote(str(folder)), quote(str(folder / SEEDS_FILE)) if args.seeds else "URL"
+    print(f"Review the files, then: nutch2py doctor --conf {conf_dir}; nutch2py crawl --conf {conf_dir} {seeds}")
     return 0
 
 
 def _plugin_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", nargs="?", default="", metavar="pluginId", help="only this plug-in, and what it does")
+    parser.add_argument("id", nargs="?", default="", metavar="pluginId", help="only this plug-in, with details")
     parser.add_argument("class_name", nargs="?", default="", metavar="className", help="run main of this class of it")
-    parser.add_argument("words", nargs="*", metavar="arg", help="what main is given")
-    parser.add_argument("-json", "--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("words", nargs="*", metavar="arg", help="arguments of main")
+    parser.add_argument("-json", "--json", action="store_true", help="JSON, one object per line")
 
 
 def _plugin(args: Arguments, conf: Configuration) -> int:
@@ -88,7 +89,7 @@ def _plugin(args: Arguments, conf: Configuration) -> int:
 
 
 def _completion_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell that it is for")
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def _completion(args: Arguments, _: Configuration) -> int:
@@ -108,19 +109,19 @@ def _version(args: Arguments, _: Configuration) -> int:
 
     from nutch2py.version import component_versions
 
-    found = component_versions()
+    versions = component_versions()
     if args.json:
-        print(orjson.dumps(found).decode())
+        print(orjson.dumps(versions).decode())
     else:
-        for name, version in found.items():
+        for name, version in versions.items():
             print(f"{name} {version or '(not installed)'}")
     return 0
 
 
 COMMANDS: dict[str, Command] = {
-    "init": Command("make a configuration folder for a new crawl", _init_options, _init),
-    "doctor": Command("look at what a crawl stands on, and say what is wrong", _doctor_options, _doctor),
+    "init": Command("create a configuration folder for a new crawl", _init_options, _init),
+    "doctor": Command("check the services, settings and files that a crawl needs", _doctor_options, _doctor),
     "version": Command("print the versions of the program and its parts", _version_options, _version),
     "plugin": Command("list the plug-ins, or run a class of one", _plugin_options, _plugin),
-    "completion": Command("print what completes commands and options in a shell", _completion_options, _completion),
+    "completion": Command("print a completion script for a shell", _completion_options, _completion),
 }

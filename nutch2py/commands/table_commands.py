@@ -1,4 +1,4 @@
-"""Looking at tables, making them, and moving them."""
+"""Commands that read, create and move tables."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-url", "--url", metavar="url", help="print one row, by its URL or its key")
     what.add_argument("-dump", "--dump", metavar="out_dir", help="print every row into a folder")
     what.add_argument(
-        "-topN", "--top-n", nargs="+", metavar=("N", "min"), help="the rows of the highest scores, of min or above"
+        "-topN", "--top-n", nargs="+", metavar=("N", "min"), help="the N rows with the highest scores, from min on"
     )
-    what.add_argument("-batches", "--batches", action="store_true", help="list the batches that are open")
+    what.add_argument("-batches", "--batches", action="store_true", help="list the open batches")
     what.add_argument("-locks", "--locks", action="store_true", help="list the jobs that hold a lock on the crawl")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("-json", "--json", action="store_true", help="JSON, an object a line")
+    form.add_argument("-json", "--json", action="store_true", help="JSON, one object per line")
     form.add_argument("-csv", "--csv", action="store_true", help="with -stats, -url, -dump and -topN: CSV")
     form.add_argument(
-        "-format", "--format", choices=("normal", "json", "csv"), default="normal", help="the same by Nutch 1's name"
+        "-format", "--format", choices=("normal", "json", "csv"), default="normal", help="output format (as in Nutch 1)"
     )
     parser.add_argument("-sort", "--sort", action="store_true", help="with -stats: counts by host, too")
     parser.add_argument("-exact", "--exact", action="store_true", help="with -stats: read every row")
     parser.add_argument(
-        "-last", "--last", action="store_true", help="with -stats: what was counted last, and when; no row is read"
+        "-last", "--last", action="store_true", help="with -stats: the last stored statistics, without reading rows"
     )
     parser.add_argument(
         "-by",
@@ -51,7 +51,7 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
         type=non_negative_int,
         default=100,
         metavar="N",
-        help="with -by: the N greatest of each (100)",
+        help="with -by: the N largest values of each (100)",
     )
     parser.add_argument(
         "-quantiles", "--quantiles", action="store_true", help="with -stats: of scores, intervals, times and depth"
@@ -64,10 +64,10 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
         type=non_negative_int,
         default=0,
         metavar="N",
-        help="with -dump: that failed N times or more",
+        help="with -dump: only rows that failed at least N times",
     )
     parser.add_argument(
-        "-sample", "--sample", type=float, default=1.0, metavar="part", help="with -dump: about this part of the rows"
+        "-sample", "--sample", type=float, default=1.0, metavar="part", help="with -dump: approximate share of the rows"
     )
     for name in ("content", "headers", "links", "text"):
         parser.add_argument(f"-{name}", f"--{name}", action="store_true", help=f"print the {name}, too")
@@ -79,15 +79,15 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
     from nutch2py.jobs.readdb.stats_breakdown import BreakdownParameters
     from nutch2py.support.clock import now_ms
 
-    shown = {name: getattr(args, name) for name in ("content", "headers", "links", "text")}
+    sections = {name: getattr(args, name) for name in ("content", "headers", "links", "text")}
     form: OutputFormat = "json" if args.json or args.format == "json" else "text"
     if args.csv or args.format == "csv":
         form = "csv"
     if form == "csv":
         if args.batches or args.locks:
             raise UsageError("-csv goes with -stats, -url, -dump and -topN: -batches and -locks have -json")
-        if args.markdown or any(shown.values()):
-            raise UsageError("a line of CSV has no content, headers, links or text: write -json")
+        if args.markdown or any(sections.values()):
+            raise UsageError("CSV has no content, headers, links or text: use -json")
     _validate_option_combinations(args)
     if args.batches:
         return readdb_commands.print_batches(conf, form == "json")
@@ -99,46 +99,46 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
         by = list(dict.fromkeys(args.by))
         if args.last and (args.exact or args.sort or by or args.quantiles):
             raise UsageError("-last reads no row: leave out -exact, -sort, -by and -quantiles")
-        most = max(1, args.most)
-        asked = BreakdownParameters(by=by, most=most, quantiles=args.quantiles, now=now_ms(), sort=args.sort)
-        return readdb_commands.print_stats(conf, asked, args.exact, form, args.last)
+        limit = max(1, args.most)
+        parameters = BreakdownParameters(by=by, most=limit, quantiles=args.quantiles, now=now_ms(), sort=args.sort)
+        return readdb_commands.print_stats(conf, parameters, args.exact, form, args.last)
     if args.top_n is not None:
         return readdb_commands.print_top_pages(conf, *_parse_top_n(args.top_n), form)
     if args.url is not None:
-        return readdb_commands.print_page(conf, args.url, shown, args.markdown, form)
+        return readdb_commands.print_page(conf, args.url, sections, args.markdown, form)
     from nutch2py.jobs.readdb.readdb_dump import DumpParameters, dump_table
 
     status = f"status_{args.status.removeprefix('status_')}" if args.status not in ("", "null") else args.status
-    parameters = DumpParameters(
+    dump_parameters = DumpParameters(
         regex=args.regex or ".*", output_format=form, status=status, retry=args.retry, sample=args.sample,
-        markdown=args.markdown, sections=shown,
+        markdown=args.markdown, sections=sections,
     )  # fmt: skip
-    return dump_table(conf, Path(args.dump), parameters)
+    return dump_table(conf, Path(args.dump), dump_parameters)
 
 
 def _validate_option_combinations(args: Arguments) -> None:
-    """Refuse options that would do nothing, as what is printed is then not what was asked for."""
+    """Reject options that would have no effect."""
     counting, dumping = ("sort", "exact", "last", "by", "quantiles"), ("regex", "status", "retry")
-    for what, names in (("stats", counting), ("dump", dumping)):
+    for mode, names in (("stats", counting), ("dump", dumping)):
         given = [name for name in names if getattr(args, name)]
-        if what == "dump" and args.sample < 1.0:
+        if mode == "dump" and args.sample < 1.0:
             given.append("sample")
-        if given and not getattr(args, what):
-            raise UsageError(f"-{given[0]} goes with -{what}: leave it out")
+        if given and not getattr(args, mode):
+            raise UsageError(f"-{given[0]} requires -{mode}: remove it")
 
 
 def _parse_top_n(words: list[str]) -> tuple[int, float]:
     try:
-        count, least = int(words[0]), float(words[1]) if len(words) > 1 else -math.inf
+        count, min_score = int(words[0]), float(words[1]) if len(words) > 1 else -math.inf
     except ValueError:
-        count, least = 0, math.nan
-    if count < 1 or math.isnan(least) or len(words) > 2:
-        raise UsageError(f"-topN {' '.join(words)}: write a number of rows, and perhaps the least score")
-    return count, least
+        count, min_score = 0, math.nan
+    if count < 1 or math.isnan(min_score) or len(words) > 2:
+        raise UsageError(f"-topN {' '.join(words)}: give a number of rows and optionally a minimum score")
+    return count, min_score
 
 
 def _hostinject_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("host_dir", help="a file, or a folder of them: host or URL, tab, name=value …")
+    parser.add_argument("host_dir", help="a file, or a folder of files: host or URL, tab, name=value …")
 
 
 def _hostinject(args: Arguments, conf: Configuration) -> int:
@@ -171,7 +171,7 @@ def _file_options(parser: argparse.ArgumentParser) -> None:
 
 def _exporttable_options(parser: argparse.ArgumentParser) -> None:
     _file_options(parser)
-    parser.add_argument("-salvage", "--salvage", action="store_true", help="of a damaged table, what can be read")
+    parser.add_argument("-salvage", "--salvage", action="store_true", help="export what is readable of a damaged table")
 
 
 def _exporttable(args: Arguments, conf: Configuration) -> int:
@@ -187,8 +187,8 @@ def _checktable(_: Arguments, conf: Configuration) -> int:
 
 def _dueindex_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("-check", "--check", action="store_true", help="compare it with the rows, and change nothing")
-    what.add_argument("-drop", "--drop", action="store_true", help="throw it away")
+    what.add_argument("-check", "--check", action="store_true", help="compare the index with the rows, change nothing")
+    what.add_argument("-drop", "--drop", action="store_true", help="delete the index")
 
 
 def _dueindex(args: Arguments, conf: Configuration) -> int:
@@ -206,9 +206,9 @@ def _createtable_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-splits", "--splits", type=non_negative_int, default=1, metavar="N", help="number of regions (HBase)"
     )
-    parser.add_argument("-seeds", "--seeds", metavar="url_dir", help="cut the row keys of these seeds into regions")
-    parser.add_argument("-sample", "--sample", metavar="store", help="cut the crawl's table in this store into regions")
-    parser.add_argument("-keys", "--keys", metavar="file", help="begin regions at these row keys or URLs, one a line")
+    parser.add_argument("-seeds", "--seeds", metavar="url_dir", help="derive the regions from the row keys of seeds")
+    parser.add_argument("-sample", "--sample", metavar="store", help="derive the regions from the table in this store")
+    parser.add_argument("-keys", "--keys", metavar="file", help="start regions at these row keys or URLs, one per line")
 
 
 def _createtable(args: Arguments, conf: Configuration) -> int:
@@ -220,7 +220,7 @@ def _createtable(args: Arguments, conf: Configuration) -> int:
 def _copytable_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", help="the store to copy to: embedded:FOLDER or hbase://HOST:PORT")
     parser.add_argument("-filter", "--filter", action="store_true", help="only rows whose URL the filters accept")
-    parser.add_argument("-normalize", "--normalize", action="store_true", help="to the row of the normalized URL")
+    parser.add_argument("-normalize", "--normalize", action="store_true", help="copy to the row of the normalized URL")
 
 
 def _copytable(args: Arguments, conf: Configuration) -> int:
@@ -230,7 +230,7 @@ def _copytable(args: Arguments, conf: Configuration) -> int:
 
 def _mergedb_options(parser: argparse.ArgumentParser) -> None:
     _copytable_options(parser)
-    parser.add_argument("sources", nargs="*", help="stores to copy from, as target is named (default: the crawl's own)")
+    parser.add_argument("sources", nargs="*", help="stores to copy from, in the form of target (default: the crawl's)")
 
 
 def _mergedb(args: Arguments, conf: Configuration) -> int:
@@ -243,7 +243,7 @@ def _mergedb(args: Arguments, conf: Configuration) -> int:
 def _unlock_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", nargs="?", default="", help="the lock, as readdb -locks shows it")
     parser.add_argument("-all", "--all", action="store_true", help="every lock whose job is dead")
-    parser.add_argument("-force", "--force", action="store_true", help="also from a job that lives")
+    parser.add_argument("-force", "--force", action="store_true", help="also the lock of a running job")
 
 
 def _unlock(args: Arguments, conf: Configuration) -> int:
@@ -255,8 +255,8 @@ def _unlock(args: Arguments, conf: Configuration) -> int:
 
 def _jobs_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-topN", "--top-n", type=non_negative_int, default=20, metavar="N", help="the newest N (20)")
-    parser.add_argument("-id", "--id", default="", metavar="id", help="all that is known of one job")
-    parser.add_argument("-json", "--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("-id", "--id", default="", metavar="id", help="details of one job")
+    parser.add_argument("-json", "--json", action="store_true", help="JSON, one object per line")
 
 
 def _jobs(args: Arguments, conf: Configuration) -> int:
@@ -267,11 +267,11 @@ def _jobs(args: Arguments, conf: Configuration) -> int:
 
 def _readlinkdb_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("-url", "--url", metavar="url", help="print who links to a page, with the anchors")
+    what.add_argument("-url", "--url", metavar="url", help="print the inlinks of a page, with their anchors")
     what.add_argument(
         "-topN", "--top-n", type=non_negative_int, metavar="N", help="print the pages with the most inlinks"
     )
-    parser.add_argument("-json", "--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("-json", "--json", action="store_true", help="JSON, one object per line")
 
 
 def _readlinkdb(args: Arguments, conf: Configuration) -> int:
@@ -284,12 +284,12 @@ def _readlinkdb(args: Arguments, conf: Configuration) -> int:
 
 def _nodedumper_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
-    for value, told in (
+    for value, help_text in (
         ("inlinks", "the most inlinks"),
         ("outlinks", "the most outlinks"),
         ("scores", "the highest scores"),
     ):
-        what.add_argument(f"-{value}", f"--{value}", dest="value", action="store_const", const=value, help=told)
+        what.add_argument(f"-{value}", f"--{value}", dest="value", action="store_const", const=value, help=help_text)
     parser.add_argument(
         "-topn", "--topn", "-topN", type=non_negative_int, default=100, metavar="N", help="how many (100)"
     )
@@ -298,7 +298,7 @@ def _nodedumper_options(parser: argparse.ArgumentParser) -> None:
         "--group",
         nargs=2,
         metavar=("host|domain", "sum|max"),
-        help="by host or domain, added up or the greatest",
+        help="group by host or domain, with the sum or the maximum",
     )
     parser.add_argument("-output", "--output", metavar="FILE", help="write the lines to a file")
 
@@ -306,19 +306,19 @@ def _nodedumper_options(parser: argparse.ArgumentParser) -> None:
 def _nodedumper(args: Arguments, conf: Configuration) -> int:
     from nutch2py.jobs.tools.node_dumper import NodeDumperParameters, print_nodes
 
-    group, add = args.group or ("", "sum")
-    if group not in ("", "host", "domain") or add not in ("sum", "max"):
-        raise UsageError(f"-group {group} {add}: write host or domain, then sum or max")
-    asked = NodeDumperParameters(value=args.value, top=max(1, args.topn), group=group, aggregate=add)
-    return print_nodes(conf, asked, Path(args.output) if args.output else None)
+    group, aggregate = args.group or ("", "sum")
+    if group not in ("", "host", "domain") or aggregate not in ("sum", "max"):
+        raise UsageError(f"-group {group} {aggregate}: write host or domain, then sum or max")
+    parameters = NodeDumperParameters(value=args.value, top=max(1, args.topn), group=group, aggregate=aggregate)
+    return print_nodes(conf, parameters, Path(args.output) if args.output else None)
 
 
 def _webgraph_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
     parser.add_argument(
-        "-format", "--format", choices=("graphml", "edges"), default="graphml", help="GraphML, or lines of edges"
+        "-format", "--format", choices=("graphml", "edges"), default="graphml", help="GraphML, or one edge per line"
     )
-    parser.add_argument("-hosts", "--hosts", action="store_true", help="links between hosts, with their number")
+    parser.add_argument("-hosts", "--hosts", action="store_true", help="links between hosts, with their counts")
 
 
 def _webgraph(args: Arguments, conf: Configuration) -> int:
@@ -331,10 +331,10 @@ def _webgraph(args: Arguments, conf: Configuration) -> int:
 def _count_options(*places: str) -> Callable[[argparse.ArgumentParser], None]:
     def options(parser: argparse.ArgumentParser) -> None:
         if places:
-            parser.add_argument("place", choices=places, help="what rows are counted by")
+            parser.add_argument("place", choices=places, help="what to count by")
         parser.set_defaults(place="")
         parser.add_argument(
-            "-topN", "--top-n", type=non_negative_int, default=0, metavar="N", help="only so many, the greatest first"
+            "-topN", "--top-n", type=non_negative_int, default=0, metavar="N", help="only the N largest counts"
         )
 
     return options
@@ -351,10 +351,10 @@ def _count(title: str, kind: str) -> Callable[[Arguments, Configuration], int]:
 
 COMMANDS: dict[str, Command] = {
     "readdb": Command("read or dump the table", _readdb_options, _readdb),
-    "hostinject": Command("put settings of hosts into the host table", _hostinject_options, _hostinject),
+    "hostinject": Command("add host settings to the host table", _hostinject_options, _hostinject),
     "updatehostdb": Command("count pages and links by host", _updatehostdb_options, _updatehostdb),
     "readhostdb": Command("print the host table", _readhostdb_options, _readhostdb),
-    "readlinkdb": Command("print who links to a page, or what is linked to most", _readlinkdb_options, _readlinkdb),
+    "readlinkdb": Command("print the inlinks of a page, or the most linked pages", _readlinkdb_options, _readlinkdb),
     "domainstats": Command(
         "count fetched pages by host, domain, suffix or tld",
         _count_options("host", "domain", "suffix", "tld"),
@@ -364,19 +364,19 @@ COMMANDS: dict[str, Command] = {
         "count pages by protocol status", _count_options(), _count("ProtocolStatistics", "protocol")
     ),
     "crawlcomplete": Command(
-        "count by host or domain what is fetched and what is not",
+        "count fetched and unfetched pages by host or domain",
         _count_options("host", "domain"),
         _count("CrawlCompletionStats", "completion"),
     ),
-    "createtable": Command("make the table, on HBase in several regions", _createtable_options, _createtable),
-    "nodedumper": Command("print what has most inlinks, outlinks or score", _nodedumper_options, _nodedumper),
+    "createtable": Command("create the table, in several regions on HBase", _createtable_options, _createtable),
+    "nodedumper": Command("print pages with the most inlinks, outlinks or score", _nodedumper_options, _nodedumper),
     "webgraph": Command("write the links between pages or hosts to a file", _webgraph_options, _webgraph),
     "mergedb": Command("copy tables of other stores into one", _mergedb_options, _mergedb),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
-    "dueindex": Command("make the index of what is due, with which generate is fast", _dueindex_options, _dueindex),
-    "jobs": Command("print the job log: which jobs ran or run, and how they ended", _jobs_options, _jobs),
-    "unlock": Command("free the lock of a job that died", _unlock_options, _unlock),
-    "checktable": Command("look for damage in the crawl's tables", lambda _: None, _checktable),
+    "dueindex": Command("build the due index, which speeds up generate", _dueindex_options, _dueindex),
+    "jobs": Command("print the job log", _jobs_options, _jobs),
+    "unlock": Command("remove the lock of a dead job", _unlock_options, _unlock),
+    "checktable": Command("check the crawl's tables for damage", lambda _: None, _checktable),
 }

@@ -1,1 +1,1 @@
-"""A whole crawl by one command: rounds of the jobs, what is seen of it, and what is said at its end."""
+"""A whole crawl by one command: rounds of jobs, progress display and final summary."""

@@ -1,4 +1,4 @@
-"""What somebody asked of a crawl, in the words of the command, and the properties that it comes to."""
+"""The plan of a crawl: the options of the command, and the properties that follow from them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 
 DEFAULT_AGENT_NAME = "nutch2py"
-"""What the crawler calls itself where nobody gave it a name."""
+"""The agent name when none is configured."""
 ROUND_SECONDS = 300.0
-"""How long the fetch of a round may take by politeness alone: what it found is searched after that time."""
+"""Time that politeness delays may add to the fetch of a round: its pages become searchable after that time."""
 _MIN_URLS_PER_HOST, ROUND_URLS = 20, 5000
 _PREFIX_FILTER = "urlfilter-prefix"
 
 
 class CrawlScope(StrEnum):
-    """How far from its seeds a crawl goes."""
+    """Which links a crawl follows, relative to its seeds."""
 
     HOST = "host"
     DOMAIN = "domain"
@@ -29,9 +29,10 @@ class CrawlScope(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class CrawlPlan:
-    """What to crawl. ``max_depth``: links from a seed, at most; ``max_pages``: URLs fetched by this run, at most; ``max_minutes``.
+    """Seeds and limits of a crawl. None means unlimited.
 
-    None is any number. ``seed_arguments``: URLs, or files of seeds.
+    ``seed_arguments``: URLs, or files of seeds. ``max_depth``: links from a seed. ``max_pages``: URLs fetched by this
+    run. ``max_minutes``: minutes of this run.
     """
 
     seed_arguments: tuple[str, ...]
@@ -41,7 +42,7 @@ class CrawlPlan:
     scope: CrawlScope = CrawlScope.HOST
 
     def configure(self, conf: Configuration) -> None:
-        """Set the properties that the plan comes to; ConfigurationError for one that somebody else needs."""
+        """Set the properties of the plan."""
         if not conf.get_trimmed("http.agent.name"):
             conf.set("http.agent.name", DEFAULT_AGENT_NAME)
         conf.set("generate.max.distance", -1 if self.max_depth is None else self.max_depth)
@@ -49,16 +50,16 @@ class CrawlPlan:
         conf.set("db.ignore.external.links.mode", "byDomain" if self.scope == CrawlScope.DOMAIN else "byHost")
         delay = conf.get_float("fetcher.server.delay", 5.0)
         if conf.get_int("generate.max.count", -1) < 0:
-            most = ROUND_SECONDS / delay if delay > 0 else ROUND_URLS
-            conf.set("generate.max.count", int(min(max(most, _MIN_URLS_PER_HOST), ROUND_URLS)))
+            urls_per_host = ROUND_SECONDS / delay if delay > 0 else ROUND_URLS
+            conf.set("generate.max.count", int(min(max(urls_per_host, _MIN_URLS_PER_HOST), ROUND_URLS)))
 
     def restrict_to_paths(self, conf: Configuration, urls: Iterable[str]) -> None:
-        """With ``-stay path`` let filters refuse what lies beside the folders of these URLs."""
+        """With ``-stay path``, make filters reject URLs outside of the folders of these URLs."""
         if self.scope != CrawlScope.PATH:
             return
         if _PREFIX_FILTER in conf.get_trimmed("plugin.includes"):
             raise ConfigurationError(
-                f"-stay path needs {_PREFIX_FILTER}, which plugin.includes has: choose another -stay"
+                f"-stay path needs {_PREFIX_FILTER}, which plugin.includes already has: choose another -stay"
             )
         conf.set("urlfilter.prefix.rules", "\n".join(sorted({parent_url(url) for url in urls})))
         added = [part for part in conf.get_trimmed("plugin.includes.add").split("|") if part]

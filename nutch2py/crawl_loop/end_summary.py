@@ -1,4 +1,4 @@
-"""What is said at the end of a crawl: what came, what was left out and what decides that, what to type next."""
+"""Final summary of a crawl: fetched pages, skipped URLs with their reasons, and the next commands."""
 
 from __future__ import annotations
 
@@ -21,45 +21,54 @@ def summary_lines(
     location_options: Sequence[str],
     conf: Configuration,
 ) -> Iterator[str]:
-    """Yield the lines. ``location_options``: options by which later commands find the crawl and its index; ``conf``: its own."""
+    """Yield the lines of the summary.
+
+    Args:
+        totals: The counters of the crawl.
+        plan: Its plan.
+        stop_reason: Why it stopped.
+        location_options: Options with which later commands find the crawl and its index.
+        conf: The configuration of the crawl.
+    """
     links, new = totals.link_counts
-    came = f" ({format_bytes(totals.downloaded_bytes)})" if totals.downloaded_bytes else ""
-    took = f"{_plural(totals.rounds, 'round')}, {format_duration(1000 * totals.elapsed_seconds)}"
-    yield f"{_plural(totals.fetched_count, 'page')} fetched{came} in {took}; {_plural(totals.indexed_documents, 'document')} in the index."
+    size = f" ({format_bytes(totals.downloaded_bytes)})" if totals.downloaded_bytes else ""
+    duration = f"{_plural(totals.rounds, 'round')}, {format_duration(1000 * totals.elapsed_seconds)}"
+    pages, documents = _plural(totals.fetched_count, "page"), _plural(totals.indexed_documents, "document")
+    yield f"{pages} fetched{size} in {duration}; {documents} in the index."
     if links:
         yield f"Links found on them: {links:,}, to {_plural(new, 'page')} not known before."
     if totals.rank_message:
         yield f"{totals.rank_message[0].upper()}{totals.rank_message[1:]}."
-    found = [*iter_skipped_urls(totals, conf)]
-    if found:
-        yield "Left out:"
-        yield from (f"  {each.number:>7,} {each}" for each in found)
+    skipped = [*iter_skipped_urls(totals, conf)]
+    if skipped:
+        yield "Skipped:"
+        yield from (f"  {each.number:>7,} {each}" for each in skipped)
     yield from _limit_lines(totals, plan, stop_reason)
     if totals.indexed_documents:
         yield "Search it:"
         yield f"  {shell_command(location_options, 'search', 'WORDS')}"
         yield f"  {shell_command(location_options, 'serve')}"
     if totals.rounds:
-        yield "See how it went, in pictures:"
+        yield "Write a report with charts:"
         yield f"  {shell_command(location_options, 'report', '-o', 'crawl.html')}"
 
 
-def _limit_lines(tally: CounterTotals, plan: CrawlPlan, end: StopReason) -> Iterator[str]:
-    if end == StopReason.PAGE_LIMIT:
-        yield f"Ended at -pages {plan.max_pages}: the same command again goes on."
-    elif end == StopReason.TIME_LIMIT:
-        yield f"Ended at -time {plan.max_minutes}: the same command again goes on."
+def _limit_lines(totals: CounterTotals, plan: CrawlPlan, stop_reason: StopReason) -> Iterator[str]:
+    if stop_reason == StopReason.PAGE_LIMIT:
+        yield f"Stopped at -pages {plan.max_pages}. Run the same command again to continue."
+    elif stop_reason == StopReason.TIME_LIMIT:
+        yield f"Stopped at -time {plan.max_minutes}. Run the same command again to continue."
     if plan.scope != CrawlScope.ANYWHERE:
-        what = {CrawlScope.HOST: "host", CrawlScope.DOMAIN: "domain", CrawlScope.PATH: "folder"}[plan.scope]
-        yield f"Links that leave the {what} of a page were not followed: -stay chooses."
+        scope = {CrawlScope.HOST: "host", CrawlScope.DOMAIN: "domain", CrawlScope.PATH: "folder"}[plan.scope]
+        yield f"Links to another {scope} were not followed: see -stay."
 
 
-def _plural(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def shell_command(place: Sequence[str], *words: str) -> str:
-    """Return a command as a shell reads it; ``place``: the options that say where the crawl is."""
+def shell_command(location_options: Sequence[str], *words: str) -> str:
+    """Return a command, quoted for a shell. ``location_options``: the options that locate the crawl."""
     name, *rest = words
-    line = shlex.join([os.environ.get("NUTCH2PY_COMMAND", "nutch2py"), name, *place])
+    line = shlex.join([os.environ.get("NUTCH2PY_COMMAND", "nutch2py"), name, *location_options])
     return " ".join([line, *rest])

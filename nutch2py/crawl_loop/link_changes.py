@@ -1,8 +1,8 @@
-"""What has become of the links of a crawl since ranks were made, and since all of it was indexed: by the job log.
+"""Changes of links since the last ranking, and since all documents were indexed, computed from the job log.
 
-Each updatedb counts the links that are new to the table and those that are gone; pagerank notes how many it has
-counted. So nothing has to be read of the table, and nothing is kept that a kill could make wrong: of a job that did not
-end well, or that the log does not know, it is not known what it did, and then everything counts as new.
+Each updatedb counts the links that are new and those that are gone; pagerank records how many it has ranked. So the
+table need not be read, and there is no state that a kill could corrupt. A job that failed, or that the log does not
+have, may have changed any number of links: then all links count as new.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from nutch2py.mapreduce.job_parameters import REINDEX, SCORES
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.table import DataStore, open_store
 
-_ENTRIES_PER_READ = 100  # entries
+_ENTRIES_PER_READ = 100
 _MAX_OVERLAPPING_ENTRIES = 100
-"""Entries that are looked at before those that count: a job that began there may have ended after they had begun."""
+"""Number of older entries to check: a job that started there may have finished after the jobs that count."""
 
 
 @dataclass
 class LinkChanges:
-    """``ranked_links``: links that the last pagerank counted, None when that is not known.
+    """Changes of links. None means unknown.
 
-    ``changed_since_ranks``, ``changed_since_index``: links new or gone since then, and since all was indexed; None when it is not
-    known. ``ranks_are_indexed``: the index was told of the ranks. ``freed_duplicates``: pages that are no duplicates any more, since all was
-    indexed.
+    ``ranked_links``: links that the last pagerank ranked. ``changed_since_ranks``, ``changed_since_index``: links that
+    are new or gone since then, and since all documents were indexed. ``ranks_are_indexed``: the index has the ranks.
+    ``freed_duplicates``: pages that are no longer duplicates, since all documents were indexed.
     """
 
     ranked_links: int | None = None
@@ -39,63 +39,57 @@ class LinkChanges:
 
     @classmethod
     def from_job_log(cls, conf: Configuration) -> LinkChanges:
-        """Read it off the job log."""
+        """Compute the changes from the job log."""
         store = open_store(conf, DerivedRow)
-        news = cls()
+        changes = cls()
         at_ranks: JobEntry | None = None
         at_index: JobEntry | None = None
-        beyond = 0
+        older_entries = 0
         for entry in _iter_entries(store):
-            ended = entry.state == JobState.FINISHED
+            is_finished = entry.state == JobState.FINISHED
             if entry.job == "updatedb":
                 counts = entry.counters.get("updatedb", {})
-                links = counts.get("links_new", 0) + counts.get("links_gone", 0) if ended else None
-                news.changed_since_ranks = (
-                    _add_known(news.changed_since_ranks, links)
-                    if _ran_after_start(entry, at_ranks)
-                    else news.changed_since_ranks
-                )
-                news.changed_since_index = (
-                    _add_known(news.changed_since_index, links)
-                    if _ran_after_start(entry, at_index)
-                    else news.changed_since_index
-                )
+                links = counts.get("links_new", 0) + counts.get("links_gone", 0) if is_finished else None
+                if _ran_after_start(entry, at_ranks):
+                    changes.changed_since_ranks = _add_known(changes.changed_since_ranks, links)
+                if _ran_after_start(entry, at_index):
+                    changes.changed_since_index = _add_known(changes.changed_since_index, links)
             elif entry.job == "dedup" and _ran_after_start(entry, at_index):
-                news.freed_duplicates += entry.counters.get("DeduplicationJob", {}).get("freed", 0)
-                news.changed_since_index = news.changed_since_index if ended else None
-            elif ended and entry.job == "index" and entry.batch_id in (REINDEX, SCORES):
-                news.ranks_are_indexed |= at_ranks is None
+                changes.freed_duplicates += entry.counters.get("DeduplicationJob", {}).get("freed", 0)
+                changes.changed_since_index = changes.changed_since_index if is_finished else None
+            elif is_finished and entry.job == "index" and entry.batch_id in (REINDEX, SCORES):
+                changes.ranks_are_indexed |= at_ranks is None
                 at_index = entry if at_index is None and entry.batch_id == REINDEX else at_index
-            elif ended and entry.job == "pagerank" and at_ranks is None:
+            elif is_finished and entry.job == "pagerank" and at_ranks is None:
                 at_ranks = entry
-                news.ranked_links = entry.counters.get("pagerank", {}).get("links")
-            beyond += at_ranks is not None and at_index is not None
-            if beyond > _MAX_OVERLAPPING_ENTRIES:
+                changes.ranked_links = entry.counters.get("pagerank", {}).get("links")
+            older_entries += at_ranks is not None and at_index is not None
+            if older_entries > _MAX_OVERLAPPING_ENTRIES:
                 break
-        if news.ranked_links is None:
-            news.changed_since_ranks = None
+        if changes.ranked_links is None:
+            changes.changed_since_ranks = None
         if at_index is None:
-            news.changed_since_index = None
-        return news
+            changes.changed_since_index = None
+        return changes
 
     def exceeds_share(self, share: float, changed: int | None) -> bool:
-        """Tell whether links have changed by more than a share of those that were ranked, as far as is known."""
+        """Return whether the changed links exceed a share of the ranked ones; True if unknown."""
         return changed is None or self.ranked_links is None or changed > share * self.ranked_links
 
     def describe(self) -> str:
-        """Return for people how many links have changed since ranks were made."""
+        """Return a text on the links that changed since the last ranking."""
         if self.ranked_links is None:
             return "no earlier ranks are known"
         if self.changed_since_ranks is None:
-            return "it is not known how many links have changed since ranks were made"
+            return "the number of links changed since the last ranking is unknown"
         percent = f" ({100 * self.changed_since_ranks / self.ranked_links:.1f} %)" if self.ranked_links else ""
-        return f"{self.changed_since_ranks:,} links are new or gone since ranks were made of {self.ranked_links:,}{percent}"
+        return f"{self.changed_since_ranks:,} of {self.ranked_links:,} links{percent} changed since the last ranking"
 
 
 def _ran_after_start(entry: JobEntry, other: JobEntry | None) -> bool:
-    """Tell whether a job that began before another one, or after it, was at work when that had begun already.
+    """Return whether a job was still running after the start of another one, or started later.
 
-    Its links may have come behind what the other one had read.
+    The other job may then have missed its links.
     """
     return (
         other is None or entry.state == JobState.RUNNING or (entry.finish_time or entry.last_seen) >= other.start_time
@@ -107,8 +101,8 @@ def _add_known(one: int | None, other: int | None) -> int | None:
 
 
 def _iter_entries(store: DataStore[DerivedRow]) -> Iterator[JobEntry]:
-    """Yield the entries of the log, the newest first."""
+    """Yield the entries of the log, newest first."""
     before: str | None = None
-    while found := read_entries(store, _ENTRIES_PER_READ, before):
-        yield from found
-        before = found[-1].id
+    while entries := read_entries(store, _ENTRIES_PER_READ, before):
+        yield from entries
+        before = entries[-1].id

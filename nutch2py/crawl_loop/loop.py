@@ -1,7 +1,4 @@
-"""The rounds of a crawl: what was begun is finished, then batch after batch as far as the plan allows, then ranks.
-
-Which index a crawl sends to, and whether it can be told scores alone.
-"""
+"""The loop of a crawl: finish open batches, run rounds as far as the plan allows, then rank and update the index."""
 
 from __future__ import annotations
 
@@ -38,12 +35,12 @@ if TYPE_CHECKING:
 
 
 def index_fingerprint(conf: Configuration) -> str:
-    """Return a name of the index, which is another one when its place or its settings are others."""
+    """Return a fingerprint of the index, which changes with its location or its settings."""
     return hashlib.sha256(IndexWriters(conf).describe().encode()).hexdigest()
 
 
 def count_index_documents(conf: Configuration) -> int | None:
-    """Return how many documents are in the index; None when it is not one that is asked and takes scores alone."""
+    """Return the number of documents in the index, None if it cannot be queried or does not accept score updates."""
     try:
         check_score_updates(conf)
         return open_search_backend(conf).count()
@@ -53,13 +50,13 @@ def count_index_documents(conf: Configuration) -> int | None:
 
 T = TypeVar("T", bound=JobResult)
 _REDIRECT_CODES = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
-_MIN_INDEXED_SHARE = 0.9  # of the documents that an index had: one with less was made anew, or is another
-_MAX_SEED_REDIRECTS = 5  # of a seed, from site to site
+_MIN_INDEXED_SHARE = 0.9  # an index with a smaller share of the known documents was rebuilt, or is another one
+_MAX_SEED_REDIRECTS = 5  # per seed, from site to site
 _UNFINISHED_STATES = (BatchState.GENERATED, INTERRUPTED, FETCHED, PARSED, BatchState.UPDATED)
 
 
 class StopReason(StrEnum):
-    """Why a crawl ended."""
+    """Why a crawl stopped."""
 
     FINISHED = "done"
     PAGE_LIMIT = "pages"
@@ -67,7 +64,7 @@ class StopReason(StrEnum):
 
 
 class CrawlLoop:
-    """A crawl by plan. ``totals`` says what came of it so far, whenever it ends; ``seeds`` what was to be crawled."""
+    """A crawl by plan. ``totals`` has its counters at any time, ``seeds`` its seeds."""
 
     def __init__(self, conf: Configuration, plan: CrawlPlan, view: ProgressView, *, index: bool = True) -> None:
         self._plan, self._view, self._index = plan, view, index
@@ -80,64 +77,65 @@ class CrawlLoop:
         self._session: CrawlSession
         self._pending_seeds: list[SeedArgument] = []
         self.has_resumed = False
-        """Whether pages that an earlier run had fetched were parsed, indexed or ranked."""
+        """Whether this run parsed, indexed or ranked pages that an earlier run had fetched."""
         self._requested = self._seed_redirects = 0
 
     def run(self) -> None:
-        """Crawl until nothing is due, or a limit of the plan is met.
+        """Crawl until nothing is due, or a limit of the plan is reached.
 
-        Raise NothingFetchedError when nothing can be fetched of any seed, before anything is made; LockedError beside
-        another crawl.
+        Raises:
+            NothingFetchedError: No seed can be fetched; raised before anything is created.
+            LockedError: Another ``crawl`` is running.
         """
         plan, conf = self._plan, self.conf
         plan.configure(conf)
         self.seeds = check_seeds(resolve_seeds(plan.seed_arguments, conf), conf)
-        troubles = [seed for seed in self.seeds if seed.problem]
-        if len(troubles) == len(self.seeds):
-            raise NothingFetchedError("nothing can be fetched: " + "; ".join(seed.problem for seed in troubles))
-        for seed in troubles:
+        failing = [seed for seed in self.seeds if seed.problem]
+        if len(failing) == len(self.seeds):
+            raise NothingFetchedError("nothing can be fetched: " + "; ".join(seed.problem for seed in failing))
+        for seed in failing:
             self._view.on_warning(seed.problem)
         self._check_filters()
         self._pending_seeds = [*self.seeds]
         with self._crawl, raise_on_sigterm(), use_reporter(self._reporter), open_crawl_session(conf) as self._session:
             self._inject_seeds()
-            self._follow_redirected_seeds()  # those that an earlier run has met: what is begun may lead there
+            self._follow_redirected_seeds()  # of an earlier run: its open batches may be on the targets
             self._finish_open_batches()
             if count := reschedule_allowed_pages(conf):
-                self._view.print_line(f"{count:,} pages that were refused for their addresses are allowed now, and due")
+                self._view.print_line(f"{count:,} pages with addresses that were denied are allowed now, and due")
             self._follow_redirected_seeds()
             while self._run_round():
                 self._follow_redirected_seeds()
             self._rank_and_index()
 
     def _check_filters(self) -> None:
-        """Raise NothingFetchedError when the URL filters refuse every seed, while nothing is made."""
+        """Raise NothingFetchedError when the URL filters reject every seed, before anything is created."""
         self._plan.restrict_to_paths(self.conf, [seed.url for seed in self.seeds])
         filters = URLFilters(self.conf)
         if all(filters.filter(seed.url) is None for seed in self.seeds):
             raise NothingFetchedError(f"nothing can be fetched: {self._filtered_message(len(self.seeds))}")
 
     def _filtered_message(self, count: int) -> str:
-        return f"{count:,} of {len(self.seeds):,} seeds are refused by the URL filters (see filterchecker)"
+        return f"{count:,} of {len(self.seeds):,} seeds are rejected by the URL filters (see filterchecker)"
 
     def _inject_seeds(self) -> None:
-        made = self._inject(self.seeds)
-        refused = made.count("injector", "urls_filtered")
-        if refused:
-            if not made.count("injector", "urls_injected"):
-                raise NothingFetchedError(f"nothing can be fetched: {self._filtered_message(refused)}")
-            self._view.on_warning(self._filtered_message(refused))
+        result = self._inject(self.seeds)
+        rejected = result.count("injector", "urls_filtered")
+        if rejected:
+            if not result.count("injector", "urls_injected"):
+                raise NothingFetchedError(f"nothing can be fetched: {self._filtered_message(rejected)}")
+            self._view.on_warning(self._filtered_message(rejected))
 
     def _inject(self, seeds: list[SeedArgument]) -> JobResult:
         self._plan.restrict_to_paths(self.conf, [seed.url for seed in self.seeds])
         return self._crawl.inject([seed.line for seed in seeds])
 
     def _finish_open_batches(self) -> None:
-        """Take up the batches that a crawl which was stopped has left; what is fetched of them is of this run."""
+        """Resume the open batches of a stopped crawl. Pages fetched from them count for this run."""
         for batch in self._crawl.batches():
             if batch.state not in _UNFINISHED_STATES or (batch.state == BatchState.UPDATED and not self._index):
                 continue
-            self._view.print_line(f"going on with batch {batch.batch_id} ({batch.state})")
+            self._view.print_line(f"resuming batch {batch.batch_id} ({batch.state})")
             self.has_resumed |= batch.state in (FETCHED, PARSED, BatchState.UPDATED)
             if batch.state == INTERRUPTED:
                 if self._urls_left() > 0:
@@ -162,21 +160,21 @@ class CrawlLoop:
         return self._run_new_batch()
 
     def _urls_left(self) -> int:
-        """Return how many URLs a batch may have: so many of the plan's pages are left, or a round's."""
+        """Return the maximum size of the next batch: the rest of the plan's pages, or the size of a round."""
         return ROUND_URLS if self._plan.max_pages is None else min(self._plan.max_pages - self._requested, ROUND_URLS)
 
     def _run_new_batch(self, batch_id: str = "") -> bool:
-        """Make a batch, one that was interrupted anew, and work on it; return whether any URL is due."""
-        made = self._run_job("generate", lambda: self._crawl.generate(top_n=self._urls_left(), batch_id=batch_id))
-        self.totals.generate_counters = made.group("generator")
-        if not made.urls:
+        """Make a batch, or remake an interrupted one, and process it; return whether any URL is due."""
+        result = self._run_job("generate", lambda: self._crawl.generate(top_n=self._urls_left(), batch_id=batch_id))
+        self.totals.generate_counters = result.group("generator")
+        if not result.urls:
             return False
-        self._requested += made.urls
-        self._run_batch(made.batch_id, made.urls)
+        self._requested += result.urls
+        self._run_batch(result.batch_id, result.urls)
         return True
 
     def _run_batch(self, batch_id: str, urls: int) -> None:
-        """Fetch a batch, and all that follows."""
+        """Fetch a batch, and run the jobs that follow."""
         crawl = self._crawl
         self._session.mark_unranked()
         seconds, pages = self.totals.elapsed_seconds, self.totals.fetched_count
@@ -194,52 +192,54 @@ class CrawlLoop:
         )
 
     def _follow_redirected_seeds(self) -> None:
-        """Make seeds of the other sites that seeds lead to: ``example.org`` is often at ``www.example.org``."""
+        """Add the other sites that seeds redirect to as seeds: ``example.org`` often is at ``www.example.org``."""
         if self._plan.scope == CrawlScope.ANYWHERE or not self._pending_seeds:
             return
         normalizers = URLNormalizers(self.conf, "fetcher")
-        place = domain_of if self._plan.scope == CrawlScope.DOMAIN else host_of
+        site_of = domain_of if self._plan.scope == CrawlScope.DOMAIN else host_of
         known = {seed.url for seed in self.seeds}
-        found: dict[str, SeedArgument] = {}
+        targets: dict[str, SeedArgument] = {}
         waiting, self._pending_seeds = self._pending_seeds, []
         for seed in waiting:
             page = self._crawl.page(seed.url, {WebPage.protocol_status, WebPage.fetch_time})
             status = None if page is None else page.protocol_status
-            if status is None and (page is not None or seed.url in found):
-                self._pending_seeds.append(seed)  # its turn is yet to come
+            if status is None and (page is not None or seed.url in targets):
+                self._pending_seeds.append(seed)  # not fetched yet
             if status is None or status.code not in _REDIRECT_CODES or not status.args:
                 continue
             target = normalizers.normalize(status.args[0])
             if target is None or target in known or self._seed_redirects >= _MAX_SEED_REDIRECTS * len(known):
                 continue
-            if place(target) == place(seed.url) and self._plan.scope != CrawlScope.PATH:
-                continue  # a link like any other
+            if site_of(target) == site_of(seed.url) and self._plan.scope != CrawlScope.PATH:
+                continue  # within the scope, like any other link
             self._seed_redirects += 1
             known.add(target)
-            found[target] = SeedArgument(target, target)
-            waiting.append(found[target])  # which may have been fetched by an earlier run, and lead further
-            self._view.print_line(f"{seed.url} leads to {target}: that is crawled, too")
-        if found:
-            self.seeds += found.values()
-            self._inject([*found.values()])
+            targets[target] = SeedArgument(target, target)
+            waiting.append(targets[target])  # an earlier run may have fetched it, with another redirect
+            self._view.print_line(f"{seed.url} redirects to {target}, which is crawled, too")
+        if targets:
+            self.seeds += targets.values()
+            self._inject([*targets.values()])
 
     def _rank_and_index(self) -> None:
-        """Rank all pages, leave out duplicates, and tell the index, unless nothing was fetched since that was done.
+        """Rank all pages, mark duplicates, and update the index, unless nothing was fetched since the last time.
 
-        Ranks are made anew when links have changed enough. What was done before a kill the job log tells.
+        Ranks are recomputed when links have changed enough. The job log shows what was done before a kill.
         """
         if not self._session.has_unranked_pages():
             return
         self._session.check_lock()
-        before = LinkChanges.from_job_log(self.conf)
-        enough = before.exceeds_share(self.conf.get_float("crawl.pagerank.share", 0.05), before.changed_since_ranks)
-        self.totals.rank_message = f"{before.describe()}: {'ranking anew' if enough else 'ranks stay as they are'}"
+        changes = LinkChanges.from_job_log(self.conf)
+        recompute = changes.exceeds_share(
+            self.conf.get_float("crawl.pagerank.share", 0.05), changes.changed_since_ranks
+        )
+        self.totals.rank_message = f"{changes.describe()}: {'recomputing ranks' if recompute else 'ranks are kept'}"
         self._view.print_line(self.totals.rank_message)
-        if enough:
+        if recompute:
             self._view.start_job("pagerank")
             self._crawl.pagerank()
         self._run_job("dedup", self._crawl.dedup)
-        self._run_job("updatehostdb", lambda: self._crawl.updatehostdb(links=True))  # what the report tells of hosts
+        self._run_job("updatehostdb", lambda: self._crawl.updatehostdb(links=True))  # for the hosts in the report
         if self._index:
             self._update_index()
             self._run_job("clean", self._crawl.clean)
@@ -247,26 +247,27 @@ class CrawlLoop:
         self.has_resumed |= not self.totals.rounds
 
     def _update_index(self) -> None:
-        """Send all documents, where their anchors have changed enough or the index lacks any; else scores alone."""
-        news = LinkChanges.from_job_log(self.conf)
-        name, there = index_fingerprint(self.conf), count_index_documents(self.conf)
+        """Index all documents if their anchors have changed enough or the index lacks some; else update the scores."""
+        changes = LinkChanges.from_job_log(self.conf)
+        name, current = index_fingerprint(self.conf), count_index_documents(self.conf)
         known = self._session.get_indexed_count(name)
-        lacks = news.freed_duplicates > 0 or known is None or there is None or there < known * _MIN_INDEXED_SHARE
-        boosted = not news.ranks_are_indexed and self.conf.get_bool(
-            "pagerank.update.score", False
-        )  # boost is no score of a rank
+        is_incomplete = (
+            changes.freed_duplicates > 0 or known is None or current is None or current < known * _MIN_INDEXED_SHARE
+        )
+        # score updates carry the rank, but not the boost
+        needs_boost = not changes.ranks_are_indexed and self.conf.get_bool("pagerank.update.score", False)
         if (
-            lacks
-            or boosted
-            or news.exceeds_share(self.conf.get_float("crawl.reindex.share", 0.2), news.changed_since_index)
+            is_incomplete
+            or needs_boost
+            or changes.exceeds_share(self.conf.get_float("crawl.reindex.share", 0.2), changes.changed_since_index)
         ):
             result = self._run_job("index", lambda: self._crawl.index(REINDEX))
             self.totals.indexed_documents = result.count("IndexerStatus", "added")
         else:
-            if not news.ranks_are_indexed:
+            if not changes.ranks_are_indexed:
                 result = self._run_job("scores", lambda: self._crawl.index(SCORES))
                 self.totals.rank_message += f"; {format_score_summary(result)}"
-            self.totals.indexed_documents = there or 0
+            self.totals.indexed_documents = current or 0
         self._session.set_indexed_count(name, self.totals.indexed_documents)
 
     def _run_job(self, job: str, work: Callable[[], T], urls: int = 0) -> T:

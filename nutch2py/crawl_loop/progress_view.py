@@ -1,4 +1,4 @@
-"""What is seen of a crawl while it runs: a few lines that change on a terminal, else a line now and then."""
+"""Progress display of a crawl: a few live lines on a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from nutch2py.jobs.monitoring.counter_totals import CounterTotals
 from nutch2py.support.formatting import format_duration
 from nutch2py.support.reporting import Progress
 
-_REDRAW_SECONDS = 0.2  # seconds between two pictures
-_LINE_SECONDS = 30.0  # seconds between two lines about one job
+_REDRAW_SECONDS = 0.2  # between two updates of the live lines
+_LINE_SECONDS = 30.0  # between two lines about one job
 _BAR_WIDTH = 24  # characters
 JOB_LABELS = {
-    "generate": "choosing what to fetch",
+    "generate": "selecting URLs",
     "fetch": "fetching",
     "parse": "parsing",
-    "updatedb": "taking in links",
+    "updatedb": "updating the table",
     "index": "indexing",
     "pagerank": "ranking",
-    "scores": "telling the index of ranks",
-    "dedup": "looking for duplicates",
+    "scores": "updating scores in the index",
+    "dedup": "finding duplicates",
     "clean": "cleaning the index",
 }
-"""What each job does, for people."""
+"""Labels of the jobs in the display."""
 
 
 def create_view(stream: TextIO, *, every_line: bool = False, quiet: bool = False) -> ProgressView:
-    """Return the view for a stream. ``every_line``: with all that the jobs say; ``quiet``: warnings and the end."""
+    """Return the view for a stream. ``every_line``: show the job logs; ``quiet``: only warnings and the summary."""
     if every_line or quiet or not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         return ProgressView(stream, every_line=every_line, quiet=quiet)
     return LiveProgressView(stream)
 
 
 class ProgressView:
-    """Lines, one after the other."""
+    """Prints lines, without live updates."""
 
     def __init__(self, stream: TextIO, *, every_line: bool = False, quiet: bool = False) -> None:
         self._stream, self._every_line, self._quiet = stream, every_line, quiet
@@ -46,7 +46,7 @@ class ProgressView:
         self._next_refresh = 0.0
 
     def print_line(self, text: str) -> None:
-        """Print lines that stay."""
+        """Print a line that stays."""
         if not self._quiet:
             self._print(text)
 
@@ -55,20 +55,20 @@ class ProgressView:
             self._stream.write(f"{text}\n")
             self._stream.flush()
         except OSError as error:
-            error.filename = error.filename or "standard output"  # said to whom it ends
+            error.filename = error.filename or "standard output"  # for the error message
             raise
 
     def on_warning(self, message: str) -> None:
-        """Take a warning."""
+        """Print a warning."""
         self._print(f"WARN {message}")
 
     def start_job(self, job: str, urls: int = 0) -> None:
-        """Note that a job begins, on so many URLs."""
+        """Start the display of a job on ``urls`` URLs, 0 if unknown."""
         self._job, self._url_count, self._started, self._url, self._notes = job, urls, 0, "", ""
         self._next_refresh = time.monotonic() + _LINE_SECONDS
 
     def on_line(self, text: str) -> None:
-        """Take a line of a job's log."""
+        """Handle a line of a job's log."""
         if self._every_line:
             self._print(text)
         if text.startswith("fetching "):
@@ -76,7 +76,7 @@ class ProgressView:
             self._url = text.split(" ", 2)[1]
 
     def on_progress(self, progress: Progress) -> None:
-        """Take word of how far a job is."""
+        """Handle the progress of a job."""
         self._notes = ", ".join(progress.notes)
         if self._job != "fetch":
             self._started = progress.rows
@@ -93,11 +93,11 @@ class ProgressView:
         return f"{JOB_LABELS.get(self._job, self._job)}{of}" + (f": {self._notes}" if self._notes else "")
 
     def close(self) -> None:
-        """End; what is printed from now on comes after all else."""
+        """Close the display before other output."""
 
 
 class LiveProgressView(ProgressView):
-    """A few lines at the end of a terminal that are drawn anew; what stays scrolls above them."""
+    """A few live lines at the bottom of a terminal, which are redrawn; permanent lines scroll above them."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__(stream)
@@ -108,18 +108,18 @@ class LiveProgressView(ProgressView):
         super()._print(text)
 
     def start_job(self, job: str, urls: int = 0) -> None:
-        """Note that a job begins, on so many URLs."""
+        """Start the display of a job on ``urls`` URLs, 0 if unknown."""
         super().start_job(job, urls)
         self._next_refresh = 0.0
         self._refresh()
 
     def on_line(self, text: str) -> None:
-        """Take a line of a job's log."""
+        """Handle a line of a job's log."""
         super().on_line(text)
         self._refresh()
 
     def close(self) -> None:
-        """Take the lines that change away."""
+        """Erase the live lines."""
         self._erase()
         self._stream.flush()
 
@@ -135,17 +135,17 @@ class LiveProgressView(ProgressView):
         self._drawn_lines = len(lines)
 
     def _build_lines(self, width: int) -> list[str]:
-        tally = self.totals
-        found, new = tally.link_counts
-        total = f"{format_duration(1000 * tally.elapsed_seconds)}: {tally.format_summary()}"
+        totals = self.totals
+        links, new = totals.link_counts
+        summary = f"{format_duration(1000 * totals.elapsed_seconds)}: {totals.format_summary()}"
         bar = ""
         if self._url_count:
             done = min(self._started, self._url_count) * _BAR_WIDTH // self._url_count
             bar = f"[{'#' * done}{'.' * (_BAR_WIDTH - done)}] "
         return [
             "-" * width,
-            f"{total}; {found:,} links, {new:,} of them new" if found else total,
-            f"round {tally.rounds + 1}: {bar}{self._state_text()}",
+            f"{summary}; {links:,} links, {new:,} of them new" if links else summary,
+            f"round {totals.rounds + 1}: {bar}{self._state_text()}",
             self._url,
         ]
 

@@ -110,7 +110,7 @@ def test_report_skipped_pages_are_listed_and_escaped() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        ([], 255, "nothing says where the report goes: name a file with -o, or print it with -json"),
+        ([], 255, "no output given: name a file with -o, or print the report with -json"),
         (["-o", "none/report.html"], 4, "No such file or directory: name a file that you can write"),
         (["-o", "."], 4, "it is a folder: name a file that you can write"),
     ],

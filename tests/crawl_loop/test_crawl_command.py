@@ -56,7 +56,7 @@ def test_site_is_crawled_and_searchable_as_summary_says(
     assert re.search(r"in 3 rounds, .*; 3 documents in the index", said)
     assert re.search(r" 1 lead to other URLs", said)
     assert re.search(r" 1 are not there \(404\)", said)
-    assert "Links that leave the host of a page were not followed: -stay chooses." in said
+    assert "Links to another host were not followed: see -stay." in said
     assert in_table(folder, "here") == {site.url(path) for path in ("/", "/a", "/c")}
     command = next(line for line in said.splitlines() if "nutch2py search" in line).split()
     assert main([*command[1:-1], "lighthouse"]) == 0
@@ -69,7 +69,7 @@ def test_site_is_crawled_and_searchable_as_summary_says(
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("http://127.0.0.1:9/", "127.0.0.1 is at 127.0.0.1, which http.filter.ipaddress.exclude refuses"),
+        ("http://127.0.0.1:9/", "127.0.0.1 has the address 127.0.0.1, which http.filter.ipaddress.exclude denies"),
         ("http://nobody.invalid/", "nobody.invalid: "),
     ],
 )
@@ -93,14 +93,14 @@ def test_unwritable_output_is_named_in_error(site: ScriptedSite, folder: Path) -
 def test_filtered_seeds_are_reported(site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     site.on("/", page())
     assert main(["crawl", site.url("/a.gif"), *OPTIONS]) == 9
-    assert "nothing can be fetched: 1 of 1 seeds are refused by the URL filters" in capsys.readouterr().err
+    assert "nothing can be fetched: 1 of 1 seeds are rejected by the URL filters" in capsys.readouterr().err
     assert main(["crawl", "file:///etc/passwd", *OPTIONS]) == 9
-    assert "nothing can be fetched: 1 of 1 seeds are refused by the URL filters" in capsys.readouterr().err
+    assert "nothing can be fetched: 1 of 1 seeds are rejected by the URL filters" in capsys.readouterr().err
     assert [*folder.iterdir()] == []
     assert main(["crawl", site.url("/"), *OPTIONS, "-D", "urlfilter.regex.file=/nowhere"]) == 2
     assert [*folder.iterdir()] == []
     assert main(["crawl", site.url("/a.gif"), site.url("/"), *OPTIONS]) == 0
-    assert "WARN 1 of 2 seeds are refused by the URL filters" in capsys.readouterr().out
+    assert "WARN 1 of 2 seeds are rejected by the URL filters" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -113,12 +113,12 @@ def test_filtered_seeds_are_reported(site: ScriptedSite, folder: Path, capsys: p
         (["http://"], "http:// is not the URL of a page"),
         (["https://a.test/", "-pages", "0"], "-pages 0 would fetch nothing"),
         (["https://a.test/", "-stay", "here"], "invalid choice: 'here'"),
-        (["https://a.test/", "-data", ""], "-data names no folder"),
+        (["https://a.test/", "-data", ""], "-data is empty: write -data DIR"),
         (
             ["https://a.test/", "-data", "hbase://h"],
-            "-data hbase://h is no folder: for another store, write -D storage.",
+            "-data hbase://h is not a folder: for another store, write -D storage.",
         ),
-        (["https://a.test/", "-data", "embedded:d"], "-data embedded:d is no folder"),
+        (["https://a.test/", "-data", "embedded:d"], "-data embedded:d is not a folder"),
         (["https://a.test/", "-data", "\udcff"], r"what sets storage.data.store is not UTF-8 ('embedded:\udcff')"),
         (["https://a.test/", "-index", "http://\udcff"], "what sets solr.server.url is not UTF-8"),
         (["https://a.test/", "-crawlId", "\udcff"], "what sets storage.crawl.id is not UTF-8"),
@@ -167,7 +167,7 @@ def test_limit_ends_crawl_and_same_command_continues(
         site.on(f"/{number}", page())
     command = ["crawl", site.url("/"), "-pages", "4", *OPTIONS]
     assert main(command) == 0
-    assert "Ended at -pages 4: the same command again goes on." in capsys.readouterr().out
+    assert "Stopped at -pages 4. Run the same command again to continue." in capsys.readouterr().out
     assert len(in_table(folder)) == 4
     assert main(command) == 0
     assert "3 pages fetched" in capsys.readouterr().out
@@ -212,7 +212,7 @@ def test_redirecting_seed_extends_scope_to_target_host(
         site.on("/", Reply(301, headers=[("Location", other.url("/home"))]))
         site.on("/not-from-here", page())
         assert main(["crawl", site.url("/"), *OPTIONS]) == 0
-        assert f"leads to {other.url('/home')}: that is crawled, too" in capsys.readouterr().out
+        assert f"redirects to {other.url('/home')}, which is crawled, too" in capsys.readouterr().out
         assert in_table(folder) == {other.url("/home"), other.url("/more")}
 
 
@@ -234,7 +234,7 @@ def test_stopped_crawl_continues_with_same_command(
     assert "Traceback" not in err
     site.on("/4", page(text="late"))
     assert main(words) == 0
-    assert "going on with batch" in capsys.readouterr().out
+    assert "resuming batch" in capsys.readouterr().out
     assert in_table(folder) == {site.url("/"), *(site.url(f"/{name}") for name in range(5))}
     assert main(["search", "-D", f"storage.embedded.map.size={MAP_SIZE}", "late"]) == 0
 
@@ -252,7 +252,7 @@ def test_url_rejected_by_setting_is_due_after_setting_changes(
         assert main([*command, "-D", "http.filter.ipaddress.exclude=127.0.0.2"]) == 1  # as before: nothing is due
         assert "allowed now" not in capsys.readouterr().out
         assert main(command) == 0
-        assert "1 pages that were refused for their addresses are allowed now, and due" in capsys.readouterr().out
+        assert "1 pages with addresses that were denied are allowed now, and due" in capsys.readouterr().out
         assert in_table(folder) == {site.url("/"), other.url("/b")}
 
 
@@ -262,12 +262,12 @@ def test_url_rejected_by_setting_is_due_after_setting_changes(
         (
             {"a.py": "import os\n"},
             ".",
-            "{}/a.py is no file of seeds: its line 'import os' is not the URL of a page; a seed",
+            "{}/a.py is not a seed file: its line 'import os' is not the URL of a page; a seed",
         ),
         (
             {"a": b"\xff\xfe\0"},
             "here",
-            "{}/here/a is no file of seeds: it is not text of UTF-8; a seed is the URL of a",
+            "{}/here/a is not a seed file: it is not UTF-8 text; a seed is the URL of a",
         ),
         (
             {str(n): "" for n in range(4)},

@@ -68,17 +68,17 @@ def ranks(place: Path) -> dict[str, tuple[float, object]]:
 @pytest.mark.parametrize(
     ("options", "behind", "told"),
     [
-        ([], ["pagerank", "dedup", "updatehostdb", "index", "clean"], "ranking anew."),
+        ([], ["pagerank", "dedup", "updatehostdb", "index", "clean"], "recomputing ranks."),
         (["-D", "crawl.reindex.share=1"], ["pagerank", "dedup", "updatehostdb", "index", "clean"], "scores changed"),
         (
             ["-D", "crawl.pagerank.share=1", "-D", "crawl.reindex.share=1"],
             ["dedup", "updatehostdb", "clean"],
-            "ranks stay as they are.",
+            "ranks are kept.",
         ),
         (
             ["-D", "crawl.reindex.share=1", "-D", "pagerank.update.score=true"],
             ["pagerank", "dedup", "updatehostdb", "index", "clean"],
-            "ranking anew.",
+            "recomputing ranks.",
         ),
     ],
     ids=["by default", "scores alone", "neither", "boosts are others, too"],
@@ -95,12 +95,12 @@ def test_change_share_decides_between_scores_and_ranking(
     watch = Watch(monkeypatch)
     assert watch.run([*words, *FIRST], folder) == 0
     assert jobs_of_rank(watch.jobs) == ["pagerank", "dedup", "updatehostdb", "index", "clean"]
-    assert "no earlier ranks are known: ranking anew" in capsys.readouterr().out
+    assert "no earlier ranks are known: recomputing ranks" in capsys.readouterr().out
     assert watch.run([*words, *options], folder) == 0
     said = capsys.readouterr().out
     assert jobs_of_rank(watch.jobs) == behind
     line = next(
-        line for line in said.splitlines() if re.match(r"[1-9]\d* links are new or gone since ranks were", line)
+        line for line in said.splitlines() if re.match(r"[1-9][\d,]* of [1-9][\d,]* links ", line)
     )
     assert told in said
     assert ("scores changed" in said) == (told == "scores changed")

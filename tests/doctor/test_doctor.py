@@ -29,7 +29,7 @@ def findings(capsys: pytest.CaptureFixture[str], code: int, **settings: str) -> 
     found: dict[str, list[tuple[str, str]]] = {}
     for line in capsys.readouterr().out.splitlines():
         one = json.loads(line)
-        found.setdefault(one["part"], []).append((one["state"], one["told"]))
+        found.setdefault(one["check"], []).append((one["status"], one["message"]))
     return found
 
 

@@ -276,7 +276,7 @@ class TestTheDead:
     def test_remote_heartbeat_keeps_lock(self, conf: Configuration, lists: BatchListStore, left: LockHolder) -> None:
         """However wrong the clock there is."""
         set_holders(lists, [replace(left, host="elsewhere", lease=30.0, start_time=0, last_seen=0)])
-        timer = threading.Timer(0.3, lambda: moved(lists, beat=left.heartbeat + 1))
+        timer = threading.Timer(0.3, lambda: moved(lists, heartbeat=left.heartbeat + 1))
         timer.start()
         with (
             pytest.raises(LockedError, match="inject is running on elsewhere"),
@@ -308,12 +308,12 @@ class TestTheDead:
                     time.sleep(1.5 * far.lease)
                 found = look(lists)
                 if asked == 4:
-                    moved(lists, beat=far.heartbeat + 1)
+                    moved(lists, heartbeat=far.heartbeat + 1)
                 return found
 
             return answer
 
-        for name in ("jobs_and_states", "holders"):
+        for name in ("read_lock_row_and_records", "read_lock_holders"):
             monkeypatch.setattr(BatchListStore, name, away(getattr(BatchListStore, name)))
         if looking == "to free it":
             assert wait_until_known_alive(lists, far)

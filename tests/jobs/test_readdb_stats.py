@@ -126,7 +126,7 @@ def test_recorded_table_counts_match(recording: Path) -> None:
 )
 def test_useless_options_are_rejected(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["readdb", *words]) == 255
-    assert f"{told}: leave it out" in capsys.readouterr().err
+    assert f"{told}: remove it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("order", [["host", "depth"], ["depth", "host"]])

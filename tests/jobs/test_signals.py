@@ -82,7 +82,7 @@ def test_command_interrupted_while_loading_reports_it(conf: Configuration, tmp_p
     assert (code, whole > 50) == (0, True)
     for at in [0, 1, *range(2, whole, whole // 12), whole]:  # 68 of 300, where an extension is loaded, crashed
         code, _, errors = stopped(at)
-        assert (code, errors) == (130, "interrupted: run the same command again to go on\n"), at
+        assert (code, errors) == (130, "interrupted: run the same command again to continue\n"), at
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ MUTATIONS = {
             "flush-order",
             "parse writes the pages before the notes of the links that they have lost",
             ("parse",),
-            (Change("jobs/parse_job.py", "self.writing(before=side.flush)", "self.writing()"),),
+            (Change("jobs/parse_job.py", "self.write_batch(before_write=side.flush)", "self.write_batch()"),),
         ),
         Mutation(
             "due-twice",
@@ -58,8 +58,9 @@ MUTATIONS = {
             (
                 Change(
                     "jobs/job_context.py",
-                    "        _recover(conf, lists, held.states, work)\n",
-                    '        if work.name != "index":\n            _recover(conf, lists, held.states, work)\n',
+                    "        _finish_interrupted_updates(conf, lists, held.batch_records, scope)\n",
+                    '        if scope.name != "index":\n'
+                    "            _finish_interrupted_updates(conf, lists, held.batch_records, scope)\n",
                 ),
             ),
         ),
@@ -67,20 +68,26 @@ MUTATIONS = {
             "early-mark",
             "index marks pages before the index has committed them",
             ("index",),
-            (Change("jobs/index/index_job.py", "self.writing(before=writers.commit)", "self.writing()"),),
+            (Change("jobs/index/index_job.py", "self.write_batch(before_write=writers.commit)", "self.write_batch()"),),
         ),
         Mutation(
             "no-lock",
             "fetch does not take the lock of its batch",
             ("fetch", "parse", "updatedb"),
-            (Change("jobs/locking/lock_scopes.py", 'FETCH = Work("fetch", of_batch=True)', 'FETCH = Work("fetch")'),),
+            (
+                Change(
+                    "jobs/locking/lock_scopes.py",
+                    'FETCH = LockScope("fetch", locks_batch=True)',
+                    'FETCH = LockScope("fetch")',
+                ),
+            ),
         ),
         Mutation(
             "new-timestamp",
             "what updatedb writes again carries the time of the repeat",
             ("updatedb",),
             (
-                Change("jobs/batches/update_journal.py", "timestamp=state.time)", "timestamp=now_ms())"),
+                Change("jobs/batches/update_journal.py", "timestamp=record.time)", "timestamp=now_ms())"),
                 Change(
                     "jobs/batches/update_journal.py",
                     "from nutch2py.table import DataStore, TableQuery, prefix_range\n",

@@ -142,7 +142,7 @@ def test_client_reports_errors(server):
     with pytest.raises(SearchError, match="is no result of a search"):
         SearchClient(f"{address_of(server)}/search.json?").search("needle")
     for address in ("http://127.0.0.1:1", "nowhere", "http://127.0.0.1:port", "http://[", "ftp://127.0.0.1"):
-        with pytest.raises(SearchError, match="does not answer"):
+        with pytest.raises(SearchError, match="does not respond"):
             SearchClient(address).search("needle")
 
 

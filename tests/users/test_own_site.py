@@ -17,7 +17,7 @@ def test_site_is_crawled_with_three_commands(user: User, site: ScriptedSite) -> 
     first = user.types(f"nutch2py crawl {site.url('/')}")  # what anybody would try
     assert first.returncode == 9
     assert first.stdout == ""
-    assert "127.0.0.1 is at 127.0.0.1, which http.filter.ipaddress.exclude refuses" in first.stderr
+    assert "127.0.0.1 has the address 127.0.0.1, which http.filter.ipaddress.exclude denies" in first.stderr
     assert "; that is: nutch2py crawl " in first.stderr
     assert len(first.stderr.splitlines()) == 1
     assert [*user.folder.iterdir()] == []

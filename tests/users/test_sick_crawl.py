@@ -43,7 +43,7 @@ def told_alike(user: User, *words: str, code: int = 0, crawl: tuple[str, ...] | 
 def check(words: tuple[str, ...], text: str, found: list[dict[str, str]], page: str) -> None:
     """Look for words in what ``doctor`` has printed, in its findings, and on its page."""
     assert any(all(word in line for word in words) for line in text.splitlines() if line[:2] != "ok"), text
-    assert any(all(word in each["told"] for word in words) for each in found if each["state"] != "ok"), found
+    assert any(all(word in each["message"] for word in words) for each in found if each["status"] != "ok"), found
     assert all(word in page for word in words), page
 
 
