@@ -53,7 +53,7 @@ def test_every_commented_property_can_be_enabled(tmp_path: Path) -> None:
 def test_existing_files_are_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str], there: str) -> None:
     (tmp_path / there).write_text("mine")
     assert main(["init", str(tmp_path), "https://a.test/"]) == 3
-    assert f"{tmp_path / there} is there already" in capsys.readouterr().err
+    assert f"{tmp_path / there} already exists" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [there]
     assert (tmp_path / there).read_text() == "mine"
 

@@ -118,7 +118,7 @@ def test_pages_filters_by_range_and_host(crawl: Crawl, site_url: str) -> None:
     assert "33" not in found
     assert len(list(crawl.pages(host="127.0.0.1"))) == 38
     assert list(crawl.pages(host="127.0.0.10")) == list(crawl.pages(host="0.0.1")) == []
-    with pytest.raises(ValueError, match="give host, or start and stop"):
+    with pytest.raises(ValueError, match="give either host, or start and stop"):
         crawl.pages(host="127.0.0.1", start=start)
 
 
@@ -223,11 +223,11 @@ READING: dict[str, Callable[[Crawl], Any]] = {
     "batches": lambda crawl: crawl.batches(),
     "jobs": lambda crawl: crawl.jobs(),
     "job": lambda crawl: crawl.job("none"),
-    "figures": lambda crawl: crawl.table_stats(),
+    "table_stats": lambda crawl: crawl.table_stats(),
     "overview": lambda crawl: crawl.overview(),
 }
 MAKING = {"inject", "freegen", "import_", "hostinject"}
-ELSEWHERE = {"search", "solrdedup", "close", "printing"}
+ELSEWHERE = {"search", "solrdedup", "close", "for_console"}
 """What asks the index, or nothing."""
 
 
@@ -314,7 +314,7 @@ PRINTERS = {
     "jobs/tools/page_checkers.py",
     "jobs/tools/cluster_package.py",
     "mapreduce/task_progress.py",
-    "reporting.py",
+    "support/reporting.py",
     "search/evaluation/evaluator.py",
     "server/http_server.py",
 }

@@ -108,7 +108,7 @@ def test_api_arguments_are_validated(conf: Configuration) -> None:
         crawl.fetch("b", threads=-1)
     with pytest.raises(UsageError, match=r"num_tasks is True"):
         crawl.fetch("b", num_tasks=True)
-    with pytest.raises(UsageError, match=r"a line is b'http://a/', which is no text"):
+    with pytest.raises(UsageError, match=r"a line is b'http://a/', which is not text"):
         crawl.inject([b"http://a/"])  # type: ignore[list-item]
 
 

@@ -37,7 +37,6 @@ def _pagerank_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="number of iterations (pagerank.iterations, 20)",
     )
-    parser.add_argument("-classic", "--classic", action="store_true", help="all links weigh alike")
     parser.add_argument("-classic", "--classic", action="store_true", help="give all links the same weight")
     parser.add_argument("-linkrank", "--linkrank", action="store_true", help="like Nutch 1's LinkRank, by link.*")
 

@@ -113,15 +113,15 @@ def test_recorded_table_counts_match(recording: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["-url", "http://a.test/", "-last"], "-last goes with -stats"),
-        (["-topN", "2", "-by", "host"], "-by goes with -stats"),
-        (["-locks", "-quantiles"], "-quantiles goes with -stats"),
-        (["-batches", "-sort"], "-sort goes with -stats"),
-        (["-dump", "out", "-exact"], "-exact goes with -stats"),
-        (["-stats", "-regex", ".*a.*"], "-regex goes with -dump"),
-        (["-topN", "2", "-status", "fetched"], "-status goes with -dump"),
-        (["-stats", "-retry", "1"], "-retry goes with -dump"),
-        (["-stats", "-sample", "0.5"], "-sample goes with -dump"),
+        (["-url", "http://a.test/", "-last"], "-last requires -stats"),
+        (["-topN", "2", "-by", "host"], "-by requires -stats"),
+        (["-locks", "-quantiles"], "-quantiles requires -stats"),
+        (["-batches", "-sort"], "-sort requires -stats"),
+        (["-dump", "out", "-exact"], "-exact requires -stats"),
+        (["-stats", "-regex", ".*a.*"], "-regex requires -dump"),
+        (["-topN", "2", "-status", "fetched"], "-status requires -dump"),
+        (["-stats", "-retry", "1"], "-retry requires -dump"),
+        (["-stats", "-sample", "0.5"], "-sample requires -dump"),
     ],
 )
 def test_useless_options_are_rejected(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
