@@ -1,4 +1,4 @@
-"""Measurements of the jobs: ``scripts/bench NAME [ROWS…]`` runs the real command line and says what it cost.
+"""Benchmarks of the jobs: ``scripts/bench NAME [ROWS…]`` runs the real command line and reports its cost.
 
-A module of this package that has a function ``measure`` is a subcommand; ``measuring`` and ``report`` serve them all.
+Each module of this package with a function ``measure`` is a subcommand; ``measuring`` and ``report`` are shared.
 """

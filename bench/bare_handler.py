@@ -1,7 +1,7 @@
 """Fetches without robots, queues and table: ``bare_handler THREADS HOSTS_FILE URLS_FILE KIND``.
 
-KIND: short or whole, the fetcher's transport by one of its ways; scrapy, a spider as Scrapy runs it by default, but for
-what is not measured (robots.txt, log); aiohttp, a client session.
+KIND: short or whole, the fetcher's transport in direct or full Scrapy mode; scrapy, a spider with Scrapy's defaults
+except robots.txt and log; aiohttp, a client session.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ Urls = list[str]
 
 
 def by_transport(threads: int, hosts: str, urls: Urls, whole: bool) -> None:
-    """Ask for every URL; raise RuntimeError when an answer is not 200."""
+    """Request every URL; raise RuntimeError when a response is not 200."""
     overrides = {"http.agent.name": "bench", "http.hosts.file": hosts, "http.filter.ipaddress.exclude": ""}
     http = HttpSettings.from_conf(Configuration.load(overrides=overrides), threads)
     waiting = iter(urls)
 
-    async def work(carrier: transport.ScrapyTransport) -> None:
+    async def work(client: transport.ScrapyTransport) -> None:
         for url in waiting:
-            answer = await carrier.get(url)
-            if answer.status != 200:
-                raise RuntimeError(f"{url}: {answer.status} {answer.failure}")
+            response = await client.get(url)
+            if response.status != 200:
+                raise RuntimeError(f"{url}: {response.status} {response.failure}")
 
-    async def all_of_it(carrier: transport.ScrapyTransport) -> None:
-        await asyncio.gather(*(work(carrier) for _ in range(threads)))
+    async def all_of_it(client: transport.ScrapyTransport) -> None:
+        await asyncio.gather(*(work(client) for _ in range(threads)))
 
     transport.run_with_transport(http, TransportSettings(force_scrapy_mode=whole), all_of_it)
 
@@ -51,7 +51,7 @@ def _loop(hosts: str) -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 def by_scrapy(threads: int, hosts: str, urls: Urls) -> None:
-    """Run a spider that does nothing with a page."""
+    """Run a spider that ignores its pages."""
     import scrapy
     from scrapy.crawler import AsyncCrawlerRunner
 
@@ -87,15 +87,15 @@ def by_scrapy(threads: int, hosts: str, urls: Urls) -> None:
 
 
 def by_aiohttp(threads: int, hosts: str, urls: Urls) -> None:
-    """Ask with one session."""
+    """Request every URL with one session."""
     import aiohttp
 
     async def work(session: aiohttp.ClientSession, waiting: Iterator[str]) -> None:
         for url in waiting:
-            async with session.get(url) as answer:
-                await answer.read()
-                if answer.status != 200:
-                    raise RuntimeError(f"{url}: {answer.status}")
+            async with session.get(url) as response:
+                await response.read()
+                if response.status != 200:
+                    raise RuntimeError(f"{url}: {response.status}")
 
     async def all_of_it() -> None:
         connector = aiohttp.TCPConnector(limit=threads, resolver=aiohttp.ThreadedResolver())

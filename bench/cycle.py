@@ -1,8 +1,8 @@
-"""cycle: inject to index of ROWS pages of a local nginx; with NUTCH2PY_BENCH_NUTCH also the original's, in turns.
+"""cycle: inject to index of ROWS pages of a local nginx; alternating with the original if NUTCH2PY_BENCH_NUTCH is set.
 
-Each job of ours is followed by that of the original (``runtime/local`` of a built Nutch 1 or 2, named by the variable),
-so that both meet the same machine; before each runs a fixed job, whose CPU seconds tell how busy that was. CPU seconds
-of servers (HBase's, say) are added when ``NUTCH2PY_BENCH_SERVERS`` names their process ids.
+The variable names ``runtime/local`` of a built Nutch 1 or 2. Each of our jobs is followed by the original's, so that
+both run in the same conditions. A fixed job before each measures the load of the machine by its CPU seconds. CPU
+seconds of servers, such as HBase's, are added when ``NUTCH2PY_BENCH_SERVERS`` lists their process ids.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ROWS = (10_000,)
 THREADS = "100"
 _JOBS = ("inject", "generate", "fetch", "parse", "updatedb", "invertlinks", "index")
 _NO_JOB_OF_OURS = "invertlinks"
-"""What Nutch 1 does in a job of its own, and updatedb does here and in Nutch 2."""
+"""A job of Nutch 1 only; updatedb does the same here and in Nutch 2."""
 _CALIBRATION = """
 import hashlib, re
 text, words = "the quick brown fox jumps over the lazy dog " * 200, {}
@@ -29,13 +29,13 @@ for turn in range(60):
     for word in re.findall(r"[a-z]+", text):
         words[word + str(turn)] = words.get(word, 0) + len(hashlib.md5(word.encode()).hexdigest())
 """
-"""Dictionaries, regular expressions and digests: 0.1 to 0.2 CPU seconds, the same work each time."""
+"""Dictionaries, regular expressions and digests: constant work of 0.1 to 0.2 CPU seconds."""
 
 Words = tuple[str, ...]
 
 
 def calibration() -> float:
-    """Return the CPU seconds that the fixed job takes at this moment."""
+    """Return the current CPU seconds of the fixed job."""
     return run([sys.executable, "-c", _CALIBRATION]).cpu
 
 
@@ -45,9 +45,7 @@ class Original:
     def __init__(self, folder: Path, work: Path) -> None:
         self.command = folder / "bin" / "nutch"
         if not self.command.is_file():
-            raise CommandError(
-                f"NUTCH2PY_BENCH_NUTCH: there is no bin/nutch in {folder}: name runtime/local of a build"
-            )
+            raise CommandError(f"NUTCH2PY_BENCH_NUTCH: {folder} has no bin/nutch: set it to runtime/local of a build")
         jars = [jar.name for jar in (folder / "lib").glob("apache-nutch-*.jar")]
         self.line = 2 if any(name.startswith("apache-nutch-2") for name in jars) else 1
         self.name = f"Nutch {self.line}"
@@ -55,7 +53,7 @@ class Original:
         work.mkdir()
 
     def words(self, job: str, urls: Path) -> Words:
-        """Return the words of a job after ``bin/nutch``, none when this line has no such job; not its properties."""
+        """Return the arguments of a job after ``bin/nutch`` without properties; none when this line lacks the job."""
         if self.line == 2:
             batch = {"generate": ("-batchId", BATCH), "fetch": (BATCH, "-threads", THREADS), "index": ("-all",)}
             return () if job == _NO_JOB_OF_OURS else (str(urls),) if job == "inject" else batch.get(job, (BATCH,))
@@ -73,7 +71,7 @@ class Original:
         }[job]
 
     def __call__(self, job: str, urls: Path, hosts: Path) -> Cost | None:
-        """Run a job; None when there is none of that name."""
+        """Run a job; return None when it does not exist."""
         words = self.words(job, urls)
         if not words:
             return None
@@ -90,7 +88,7 @@ class Original:
 
 
 def ours(folder: Path, runner: str, hosts: Path, **settings: str) -> Callable[[str, Path], Cost | None]:
-    """Return what runs a job of ours, given its name and the seeds, and gives its cost."""
+    """Return a function that runs one of our jobs, given its name and the seeds, and returns its cost."""
     nutch = Nutch(folder, runner, **{**cycle_settings(folder, hosts), **settings})
 
     def job(name: str, urls: Path) -> Cost | None:
@@ -106,7 +104,7 @@ def ours(folder: Path, runner: str, hosts: Path, **settings: str) -> Callable[[s
 
 
 def servers() -> list[int]:
-    """Return the process ids that ``NUTCH2PY_BENCH_SERVERS`` names, with blanks or commas between them."""
+    """Return the process ids in ``NUTCH2PY_BENCH_SERVERS``, separated by spaces or commas."""
     return [int(each) for each in os.environ.get("NUTCH2PY_BENCH_SERVERS", "").replace(",", " ").split()]
 
 
@@ -116,9 +114,9 @@ def in_turns(
     rows: int,
     used: Callable[[], float] = lambda: cpu_seconds(servers()),
 ) -> list[Measurement]:
-    """Run each job of a cycle for each of the programs ``names``; a last line of each has the sum.
+    """Run each job of a cycle for each of the programs ``names``; add a line with the sum of each.
 
-    ``used`` gives the CPU seconds that servers have used so far.
+    ``used`` returns the CPU seconds of servers so far.
     """
     found: list[Measurement] = []
     sums = {name: Cost(0.0, 0.0, 0, 0) for name in names}
@@ -139,7 +137,7 @@ def in_turns(
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure the cycle of ours, and of the original when one is named."""
+    """Measure our cycle, and the original's when it is configured."""
     seeds, hosts = folder / "seeds", folder / "hosts.txt"
     (folder / "ours").mkdir()
     run_ours = ours(folder / "ours", runner, hosts)

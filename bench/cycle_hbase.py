@@ -1,4 +1,4 @@
-"""cycle-hbase: inject to index of ROWS pages with the table in an HBase of its own, whose CPU seconds are counted."""
+"""cycle-hbase: inject to index of ROWS pages with the table in a temporary HBase, including its CPU seconds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def seconds_of_threads(pid: int) -> dict[str, float]:
-    """Return the CPU seconds of the threads of a process that live, by their names and numbers."""
+    """Return the CPU seconds of the live threads of a process, by name and number."""
     found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         name, _, rest = (task / "stat").read_text(encoding="utf-8", errors="replace").partition("(")[2].rpartition(")")
@@ -29,7 +29,7 @@ def seconds_of_threads(pid: int) -> dict[str, float]:
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure the cycle; the first job meets servers that have just started."""
+    """Measure the cycle; the first job runs on servers that have just started."""
     (folder / "ours").mkdir()
     with service("hbase", "cycle", folder / "hbase") as hbase:
         job = ours(folder / "ours", runner, folder / "hosts.txt", **{"storage.data.store": hbase.address})
@@ -45,6 +45,6 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
             threads = Counter[str]()
             for thread, seconds in seconds_of_threads(pid).items():
                 threads[re.sub(r"[^A-Za-z]*\d.*", "", thread)] += seconds - at_first[part].get(thread, 0.0)
-            told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in threads.most_common(8))
-            print(f"  {part}: {after[part] - before[part]:.1f} CPU s, of which by threads {told}", file=sys.stderr)
+            usage = ", ".join(f"{name} {seconds:.1f}" for name, seconds in threads.most_common(8))
+            print(f"  {part}: {after[part] - before[part]:.1f} CPU s, of which by threads {usage}", file=sys.stderr)
         return found

@@ -1,4 +1,4 @@
-"""generate and readdb -stats with 10,000 rows due in a table of ROWS: by index and figures, and without them."""
+"""due: generate and readdb -stats with 10,000 rows due in a table of ROWS, with index and statistics, and without."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HOST_PAGES = 200
 
 
 def build(conf: Configuration, rows: int) -> None:
-    """Make a table of pages that were fetched over the last month, of which :data:`DUE` are due, and scores differ."""
+    """Create a table of pages fetched in the last month with different scores, of which :data:`DUE` are due."""
     store, chance, now = open_store(conf, WebPage), random.Random(rows), now_ms()
     store.create()
     due = frozenset(chance.sample(range(rows), min(DUE, rows)))
@@ -41,11 +41,11 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     nutch = Nutch(folder, runner)
     build(Configuration.load(overrides=nutch.settings), rows)
     found = []
-    for name, words in (("figures", ()), ("scan", ("-exact",))):
+    for name, words in (("statistics", ()), ("scan", ("-exact",))):
         cost = nutch("readdb", "-stats", *words)
         found.append(Measurement(f"readdb -stats of {rows:,}, {name}", rows, cost, "rows"))
     for name, share in (("index", "1"), ("scan", "0")):
-        # with another clock, so that the rows that the first one has marked are free again
+        # Another clock, so that the rows marked by the first run are available again.
         days = "0" if name == "index" else "0.001"
         cost = nutch("generate", "-adddays", days, "-D", f"generate.due.share={share}", "-D", "crawl.gen.delay=0")
         found.append(Measurement(f"generate {DUE:,} due of {rows:,}, {name}", rows, cost, "rows"))

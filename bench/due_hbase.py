@@ -1,4 +1,4 @@
-"""due-hbase: generate with 10,000 rows due of ROWS in HBase, by index and by scan; what keeping the index costs."""
+"""due-hbase: generate with 10,000 rows due of ROWS in HBase, by index and by scan; the cost of updating the index."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ROWS = (100_000, 1_000_000)
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure writing a table without the index and with it, generate by index and by scan, and dueindex."""
+    """Measure writing a table without and with the index, generate by index and by scan, and dueindex."""
     found: list[Measurement] = []
 
     def note(work: str, run: Callable[[], Cost]) -> None:
         cost, servers = hbase.cost_of(run)
         found.append(Measurement(work, rows, cost, "rows", servers=servers))
-        told = f"{cost.wall:.1f} s, {cost.cpu - servers:.1f} CPU s, servers {servers:.1f}"
-        print(f"  {work}: {told}", file=sys.stderr, flush=True)
+        message = f"{cost.wall:.1f} s, {cost.cpu - servers:.1f} CPU s, servers {servers:.1f}"
+        print(f"  {work}: {message}", file=sys.stderr, flush=True)
 
     with service("hbase", "due", folder / "hbase") as hbase:
         settings = {"storage.data.store": hbase.address}
@@ -36,7 +36,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
         open_store(conf, WebPage).due_index().record_full_scan(rows)
         nutch = Nutch(folder, runner, **settings, **{"hbase.due.index": "true", "storage.crawl.id": "true"})
         for number, (name, share) in enumerate((("index", "1"), ("index, again", "1"), ("scan", "0"))):
-            # with another clock, so that the rows that the one before has marked are free again
+            # Another clock, so that the rows marked by the previous run are available again.
             words = ["-adddays", f"{number / 1000}", "-D", f"generate.due.share={share}", "-D", "crawl.gen.delay=0"]
             note(f"generate {DUE:,} due of {rows:,}, {name}", lambda words=words: nutch("generate", *words))  # type: ignore[misc]
         note(f"dueindex of {rows:,}", lambda: nutch("dueindex"))
@@ -44,6 +44,6 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
 
 
 def _built(conf: Configuration, rows: int) -> Cost:
-    began, before = time.monotonic(), time.process_time()
+    started, before = time.monotonic(), time.process_time()
     build(conf, rows)
-    return Cost(time.process_time() - before, time.monotonic() - began, 0, 0)
+    return Cost(time.process_time() - before, time.monotonic() - started, 0, 0)

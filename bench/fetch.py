@@ -1,4 +1,4 @@
-"""fetch: ROWS pages of 10 KB on 50 hosts of a local nginx, no delay, 50 requests at a time; then other ways."""
+"""fetch: ROWS pages of 10 KB on 50 hosts of a local nginx, no delay, 50 concurrent requests; then alternatives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BARE = {
     "scrapy": "Scrapy alone",
     "aiohttp": "aiohttp alone",
 }
-"""What bench.bare_handler is told to measure, and how that is called."""
+"""Kinds of bench.bare_handler, with their labels."""
 _HOSTS = 50
 _ROOT = Path(__file__).resolve().parent.parent
 _SITE = Path(os.environ.get("NUTCH2PY_BENCH_SITE", _ROOT.parent / "shared" / "bench-site"))
@@ -41,16 +41,16 @@ def _free_port() -> int:
 
 @contextmanager
 def site(pages: int, folder: Path) -> Iterator[None]:
-    """Make the site in ``folder`` (``all_urls.txt``, ``hosts.txt``) and serve it with nginx."""
+    """Generate the site in ``folder`` (``all_urls.txt``, ``hosts.txt``) and serve it with nginx."""
     generator, nginx = _SITE / "gen_site.py", shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if not generator.is_file() or nginx is None:
-        raise CommandError("fetch needs nginx, and the folder of gen_site.py in NUTCH2PY_BENCH_SITE")
-    folder.chmod(0o755)  # nginx's workers are another user
+        raise CommandError("fetch needs nginx and gen_site.py: set NUTCH2PY_BENCH_SITE to the folder of gen_site.py")
+    folder.chmod(0o755)  # nginx's workers run as another user
     port = _free_port()
     size = ["--hosts", str(_HOSTS), "--pages", str(max(pages // _HOSTS, 1)), "--size", "10240", "--links", "20"]
     run([sys.executable, str(generator), "--out", "www", *size, "--port", str(port), "--seed", "42"], folder=folder)
     settings = folder / "nginx.conf"
-    # its cache would hold more files open than a process may, and the others would be 404
+    # Its cache would exceed the limit of open files, and further files would be 404.
     settings.write_text(settings.read_text().replace("open_file_cache max=20000", "open_file_cache max=500"))
     with subprocess.Popen([nginx, "-c", str(settings)], stderr=subprocess.DEVNULL, cwd=folder) as server:
         try:
@@ -65,13 +65,13 @@ def site(pages: int, folder: Path) -> Iterator[None]:
 
 
 def fetched(conf: Configuration) -> int:
-    """Return how many rows of the batch are fetched."""
+    """Return the number of fetched rows of the batch."""
     rows = open_store(conf, WebPage).scan(TableQuery(frozenset({WebPage.markers, WebPage.status})))
     return sum(page.markers.get(Mark.FETCH) == BATCH and page.status == CrawlStatus.FETCHED for _, page in rows)
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure ``nutch2py fetch``, all its processes together, and the download handler without queues and table."""
+    """Measure ``nutch2py fetch`` with all its processes, and the download handler without queues and table."""
     settings = {
         "http.hosts.file": str(folder / "hosts.txt"),
         "http.filter.ipaddress.exclude": "",

@@ -12,7 +12,7 @@ AIMS = {100_000: 6.0}
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure ``nutch2py generate -topN ROWS/10``; a record is a row that is looked at."""
+    """Measure ``nutch2py generate -topN ROWS/10``; a record is a row read."""
     nutch = Nutch(folder, runner)
     nutch("inject", str(write_seeds(rows, folder)))
     cost = nutch("generate", "-topN", str(rows // 10), "-batchId", "bench")

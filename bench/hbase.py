@@ -1,7 +1,7 @@
-"""hbase: the HBase store beside raw happybase doing the same work, on an HBase of its own (scripts/services).
+"""hbase: the HBase store compared with raw happybase for the same work, on a temporary HBase (scripts/services).
 
-Each line is a process of its own: its CPU time holds the start of Python, too. The aim of the store is 1.3 times what
-raw happybase took. HBase's and the gateway's CPU time stands beside the work: it does not depend on the client.
+Each line is a separate process, and its CPU time includes the start of Python. The target of the store is 1.3 times
+the time of raw happybase. CPU time of HBase and the gateway is listed separately: it does not depend on the client.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from bench.services import service
 
 ROWS = (50_000, 500_000)
 _MARKED = 10
-"""One row in so many carries the mark that the filtered scan asks for."""
+"""One row in this many has the mark of the filtered scan."""
 _GETS = 20_000
 _CONDITION = b"SingleColumnValueFilter('mk','_gnmrk_',=,'binary:1-1',true,true)"
 _COLUMNS = [b"f:st", b"f:ts", b"f:fi", b"s:s", b"mk"]
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure put, projected scan, filtered scan and batch get of ``rows`` rows (``runner`` has no part in it)."""
+    """Measure put, projected scan, filtered scan and batch get of ``rows`` rows; ``runner`` is ignored."""
     found: list[Measurement] = []
     with service("hbase", data=folder / "hbase") as hbase:
         for work in ("put", "scan", "filter", "get"):
@@ -46,10 +46,10 @@ def _key(number: int) -> str:
     return f"com.example.host{number % 1000:04d}:http/page/{number:07d}.html"
 
 
-def _asked(rows: int) -> list[list[str]]:
-    """Return keys in groups of 1,000, chosen at random, the same ones for both sides."""
-    chosen = random.Random(1).choices(range(rows), k=min(rows, _GETS))
-    keys = [_key(number) for number in chosen]
+def _keys_to_get(rows: int) -> list[list[str]]:
+    """Return random keys in groups of 1,000, the same for both sides."""
+    numbers = random.Random(1).choices(range(rows), k=min(rows, _GETS))
+    keys = [_key(number) for number in numbers]
     return [keys[at : at + 1000] for at in range(0, len(keys), 1000)]
 
 
@@ -80,7 +80,7 @@ def _ours(work: str, location: str, rows: int) -> int:
                 batch.put(_key(number), page)
         return rows
     if work == "get":
-        return sum(1 for keys in _asked(rows) for page in store.get_many(keys, fields) if page is not None)
+        return sum(1 for keys in _keys_to_get(rows) for page in store.get_many(keys, fields) if page is not None)
     condition = MarkCondition("_gnmrk_", "1-1") if work == "filter" else None
     return sum(1 for _ in store.scan(TableQuery.for_fields(fields, condition)))
 
@@ -110,7 +110,9 @@ def _raw(work: str, location: str, rows: int) -> int:
         batch.send()
         return rows
     if work == "get":
-        return sum(len(table.rows([key.encode() for key in dict.fromkeys(keys)], _COLUMNS)) for keys in _asked(rows))
+        return sum(
+            len(table.rows([key.encode() for key in dict.fromkeys(keys)], _COLUMNS)) for keys in _keys_to_get(rows)
+        )
     condition = _CONDITION if work == "filter" else None
     return sum(1 for _ in table.scan(columns=_COLUMNS, batch_size=1000, filter=condition))
 

@@ -1,7 +1,7 @@
-"""hbase-jobs: the jobs over a table in HBase, servers' CPU included: ROWS seeds, then a batch of 1,000 from them.
+"""hbase-jobs: jobs over a table in HBase, with the servers' CPU: ROWS seeds, then a batch of 1,000 of them.
 
-The first lines have the aims of the peer's measurements (100,000 rows). The batch's lines, at 20,000 and at 500,000
-rows, show that fetch, parse and updatedb cost what the batch costs; only generate looks at every row.
+The first lines have the targets of the peer's measurements (100,000 rows). The lines of the batch, at 20,000 and at
+500,000 rows, show that the cost of fetch, parse and updatedb depends on the batch; only generate reads every row.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class _Pages(BaseHTTPRequestHandler):
     )
 
     def do_GET(self) -> None:
-        found = self.path != "/robots.txt"
-        body = self.body if found else b""
-        self.send_response_only(200 if found else 404)
+        is_page = self.path != "/robots.txt"
+        body = self.body if is_page else b""
+        self.send_response_only(200 if is_page else 404)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
+        """Disable the log."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""index: ROWS parsed pages of about 2.5 KB to a real Solr, beside pysolr alone with the same documents.
+"""index: ROWS parsed pages of about 2.5 KB to a real Solr, compared with pysolr alone with the same documents.
 
-CPU seconds are those of the sender and of Solr, whose own stand in brackets.
+CPU seconds are those of the sender and of Solr; Solr's share is in brackets.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHINESE = (
     "地震",
     "电影",
 )
-# what any sender has to do: the documents made beforehand, in batches of the same size
+# The minimum of any sender: prepared documents, in batches of the same size.
 _FLOOR = """
 import json, pysolr, sys
 solr = pysolr.Solr(sys.argv[2], timeout=300)
@@ -57,7 +57,7 @@ solr.commit()
 
 
 def build(conf: Configuration, pages: int) -> None:
-    """Make the table as it is after updatedb, three in ten pages being Chinese."""
+    """Create the table as of after updatedb; three in ten pages are Chinese."""
     store = open_store(conf, WebPage)
     store.create()
     chance = random.Random(pages)

@@ -1,4 +1,4 @@
-"""inject: ROWS seeds, 100 of a host, into an empty table."""
+"""inject: ROWS seeds, 100 per host, into an empty table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECTIONS = ("news", "docs", "blog", "wiki", "about", "products/list", "archive/
 
 
 def seed_lines(count: int) -> Iterator[str]:
-    """Yield seeds, the same ones each time: 100 URLs of a host, in no order, of the lengths that real ones have."""
+    """Yield reproducible seeds: 100 URLs per host, shuffled, with realistic lengths."""
     chance = random.Random(count)
     hosts = max(count // 100, 1)
     numbers = list(range(count))

@@ -1,9 +1,9 @@
-"""Runs a command as a child process and measures it, all processes that it starts included.
+"""Runs a command as a child process and measures it with all its descendants.
 
-CPU time comes from the kernel (``wait4``), which adds up whatever the command's own children used once they were waited
-for; where the samples saw more, as with Spark, whose workers nobody waits for, it is what they saw. Memory is sampled:
-the peak of the largest process, and what the processes hold together, their anonymous memory, that is without files
-mapped into them, which the kernel can drop at any time (the embedded table is such a file).
+CPU time is that of the kernel (``wait4``), which adds the time of children that the command has waited for, or the sum
+of samples when that is larger, as with Spark, which does not wait for its workers. Memory is sampled: the peak of the
+largest process, and the anonymous memory of all processes together. That excludes mapped files, such as the embedded
+table, which the kernel can drop at any time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
-_SAMPLE = 0.05  # seconds between two looks at the memory
+_SAMPLE = 0.05  # seconds between samples
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _KIB = 1024
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -26,41 +26,41 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Cost:
-    """What a command used: seconds of CPU (user and system) and of the clock, bytes of memory."""
+    """Resources of a command: seconds of CPU (user and system) and wall time, bytes of memory."""
 
     cpu: float
     wall: float
     memory: int
-    """Anonymous memory of all processes at once, the highest of the samples."""
+    """Peak anonymous memory of all processes together, by samples."""
     largest: int
-    """Resident memory of the largest process, mapped files included."""
+    """Peak resident memory of the largest process, with mapped files."""
 
     def __add__(self, other: Cost) -> Cost:
-        """Return the cost of two commands, one after the other."""
+        """Return the cost of two commands run in sequence."""
         memory, largest = max(self.memory, other.memory), max(self.largest, other.largest)
         return Cost(self.cpu + other.cpu, self.wall + other.wall, memory, largest)
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """A row of the report. ``records`` is what the rate and the cost of a record refer to."""
+    """A row of the report. ``records``: number of records, for the rate and the cost per record."""
 
     work: str
     records: int
     cost: Cost
     unit: str = "records"
     aim: float | None = None
-    """CPU seconds that this work may take, where an aim was set."""
+    """Target in CPU seconds, if any."""
     servers: float = 0.0
-    """CPU seconds of servers that are in ``cost``."""
+    """CPU seconds of servers included in ``cost``."""
     calibration: float | None = None
-    """CPU seconds that a fixed job took just before: twice as many tell of a machine that was twice as slow."""
+    """CPU seconds of a fixed job just before: twice as many mean a machine half as fast."""
     disk: int | None = None
-    """Bytes of the disk that the store took behind it."""
+    """Bytes on disk of the store afterwards."""
 
     @property
     def per_record(self) -> float:
-        """CPU seconds of a record."""
+        """CPU seconds per record."""
         return self.cost.cpu / max(self.records, 1)
 
 
@@ -69,9 +69,9 @@ class CommandError(Exception):
 
 
 class _Watch:
-    """Samples the memory and the CPU time of the processes of a session, and of the sessions that these start.
+    """Samples memory and CPU time of the processes of a session, and of the sessions that they start.
 
-    ``servers``: processes whose sessions count for the memory only; their CPU time is none of the command's.
+    ``servers``: processes of sessions that count only for memory; their CPU time is not the command's.
     """
 
     def __init__(self, session: int, servers: Sequence[int] = ()) -> None:
@@ -84,7 +84,7 @@ class _Watch:
 
     @property
     def cpu(self) -> float:
-        """CPU seconds of the command's processes, as far as the samples saw them."""
+        """CPU seconds of the command's processes, by samples."""
         return sum(self._seconds.values())
 
     def _run(self) -> None:
@@ -120,7 +120,7 @@ def _processes() -> list[_Process]:
         if folder.name.isdigit():
             try:
                 stat = (folder / "stat").read_text(encoding="utf-8", errors="replace")
-            except OSError:  # it has just ended
+            except OSError:  # it has just exited
                 continue
             fields = [int(each) for each in stat.rpartition(")")[2].split()[1:20]]
             cpu = (fields[10] + fields[11]) / _TICKS
@@ -129,7 +129,7 @@ def _processes() -> list[_Process]:
 
 
 def _members(processes: list[_Process], sessions: set[int]) -> list[_Process]:
-    """Return the processes of the sessions; the sessions that these have started are added to them."""
+    """Return the processes of the sessions; add the sessions that they have started."""
     while True:
         found = [each for each in processes if each.session in sessions]
         pids = {each.pid for each in found}
@@ -163,7 +163,7 @@ def run(
     folder: Path | None = None,
     servers: Sequence[int] = (),
 ) -> Cost:
-    """Run a command to its end and return its cost; raise :class:`CommandError` with what it said when it fails.
+    """Run a command to its end and return its cost; raise :class:`CommandError` with its output when it fails.
 
     ``servers``: process ids of what works for the command elsewhere; their memory, and that of their children, counts.
     """
@@ -173,11 +173,11 @@ def run(
     ) as process:
         assert process.stdout is not None
         with _Watch(process.pid, servers) as watch:
-            said = process.stdout.read()
+            output = process.stdout.read()
             _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in allowed:
-        text = said.decode("utf-8", "replace")[-2000:]
+        text = output.decode("utf-8", "replace")[-2000:]
         raise CommandError(f"{' '.join(command)} ended with {process.returncode}:\n{text}")
     cpu = max(usage.ru_utime + usage.ru_stime, watch.cpu)
     return Cost(cpu, time.monotonic() - started, watch.highest, watch.largest)

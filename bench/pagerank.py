@@ -1,4 +1,4 @@
-"""pagerank: a table of ROWS pages with 10 links each, half of them within the host; beside scipy on bare arrays."""
+"""pagerank: a table of ROWS pages with 10 links each, half of them within the host; compared with scipy on arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _url(number: int) -> str:
 
 
 def _links(number: int, pages: int, chance: random.Random) -> set[int]:
-    """Choose the other pages that a page links to: a few have most links, as on the web."""
+    """Choose the linked pages of a page: a few pages have most links, as on the web."""
     first = number - number % _HOST_PAGES
     links: set[int] = set()
     while len(links) < LINKS:
@@ -45,7 +45,7 @@ def _links(number: int, pages: int, chance: random.Random) -> set[int]:
 
 
 def build(conf: Configuration, pages: int, edges: Path | None = None) -> None:
-    """Make a table of fetched pages, in the order of their keys; ``edges``: a file for the numbers of linked pages."""
+    """Create a table of fetched pages in key order; write the numbers of linked pages to the file ``edges``."""
     store = open_store(conf, WebPage)
     store.create()
     chance = random.Random(pages)
@@ -63,7 +63,7 @@ def build(conf: Configuration, pages: int, edges: Path | None = None) -> None:
 
 
 def bare(edges: Path) -> NDArray[np.float64]:
-    """Return the classic PageRank of the links of a file, by scipy, and do no more: what any program has to do."""
+    """Return the classic PageRank of the links of a file by scipy: the minimum of any program."""
     import numpy as np
     import scipy.sparse
 
@@ -78,7 +78,7 @@ def bare(edges: Path) -> NDArray[np.float64]:
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure ``nutch2py pagerank`` in memory, by MapReduce with two tasks, and bare scipy; a record is a link."""
+    """Measure ``nutch2py pagerank`` in memory, by MapReduce with two tasks, and scipy alone; a record is a link."""
     edges = folder / "edges"
     build(Configuration.load(overrides=Nutch(folder).settings), rows, edges)
 
@@ -90,7 +90,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
         command = [sys.executable, "-c", f"from bench import pagerank; pagerank.bare(pagerank.Path({str(edges)!r}))"]
         found.append(measured("scipy bare", run(command, folder=_ROOT)))
     else:
-        print("scipy bare: left out, there is no scipy", file=sys.stderr)
+        print("scipy alone: skipped, scipy is not installed", file=sys.stderr)
     found.append(measured("in memory", Nutch(folder)("pagerank", "-D", "pagerank.method=memory")))
     runner = "local" if runner == "inline" else runner
     cost = Nutch(folder, runner, **_TASKS)("pagerank", "-D", "pagerank.method=mapreduce")

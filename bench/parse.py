@@ -1,4 +1,4 @@
-"""parse: ROWS fetched pages of 10 KB with 20 links each; then pages of each format beside the library used bare."""
+"""parse: ROWS fetched pages of 10 KB with 20 links each; then pages of each format, compared with its library alone."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SYLLABLES = [a + b for a in "bcdfghjklm" for b in "aeiou"]
 
 
 def make_page(number: int, pages: int) -> tuple[str, bytes]:
-    """Return URL and content of a page: paragraphs of short words, each with a link, four in five to its own host."""
+    """Return URL and content of a page: paragraphs with links, four in five of them to its own host."""
     chance = random.Random(number)
     words = [a + b for a in _SYLLABLES for b in _SYLLABLES[::3]]
     first = number - number % _HOST_PAGES
@@ -57,7 +57,7 @@ def _url(number: int) -> str:
 
 
 def build(conf: Configuration, pages: int) -> None:
-    """Make the table, and the batch list, as they are after the FetcherJob."""
+    """Create the table and the batch list as of after the FetcherJob."""
     store, lists = open_store(conf, WebPage), BatchListStore(conf)
     store.create()
     lists.set_state(BATCH, BatchState.GENERATING)
@@ -76,7 +76,7 @@ def build(conf: Configuration, pages: int) -> None:
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure ``nutch2py parse``, then formats by themselves; a record is a page."""
+    """Measure ``nutch2py parse``, then each format separately; a record is a page."""
     nutch = Nutch(folder, runner)
     build(Configuration.load(overrides=nutch.settings), rows)
     cost = nutch("parse", BATCH)
@@ -94,7 +94,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
 
 
 def formats() -> Iterable[Measurement]:
-    """Measure one document of each format, parsed again and again; Tika's documents when the tests brought them."""
+    """Measure repeated parsing of one document of each format, with Tika's documents when available."""
     conf = Configuration.load(overrides={"http.agent.name": "bench"})
     parsing = RowParser(conf)
     samples = [("HTML", *make_page(7, 10_000))]
@@ -118,11 +118,11 @@ def formats() -> Iterable[Measurement]:
 
 def _repeated(work: str, call: Callable[[], Any]) -> Measurement:
     call()
-    begin, wall = time.process_time(), time.monotonic()
+    started, wall = time.process_time(), time.monotonic()
     for _ in range(_REPEATS):
         call()
     largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    cost = Cost(time.process_time() - begin, time.monotonic() - wall, 0, largest)
+    cost = Cost(time.process_time() - started, time.monotonic() - wall, 0, largest)
     return Measurement(work, _REPEATS, cost, "pages")
 
 
@@ -144,7 +144,7 @@ def _pdfium(body: bytes) -> object:
 
 
 def _zip_and_lxml(body: bytes) -> object:
-    """Parse every XML file of a package, and take all text."""
+    """Parse every XML file of a package, and collect all text."""
     from lxml import etree
 
     with zipfile.ZipFile(io.BytesIO(body)) as package:
@@ -162,7 +162,7 @@ def _lxml(body: bytes) -> object:
 
 
 def _olefile(body: bytes) -> object:
-    """Open the file and read every stream: no library at hand reads the formats in them."""
+    """Open the file and read every stream: no installed library reads these formats."""
     import olefile
 
     with olefile.OleFileIO(io.BytesIO(body)) as ole:

@@ -1,8 +1,8 @@
-"""Pages rendered in one task: ``python -m bench.rendering [PAGES [PARTS]]``, 10,000 in 10 if not given.
+"""Pages rendered in one task: ``python -m bench.rendering [PAGES [PARTS]]``, by default 10,000 in 10.
 
-A site in a process of its own serves a small application, whose text comes by a request of its script. Printed for each
-part of the pages, as soon as it is done: pages per second and per CPU second of the task with its browser, the memory
-of all its processes at once (each shared page of it in shares: PSS), and the number of processes.
+A separate process serves a small application with text from an additional request of its script. Printed after each
+part of the pages: pages per second and per CPU second of the task with its browser, the memory of all its processes
+(PSS: shared pages divided among their users), and the number of processes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu(pid: int) -> float:
-    """Return the CPU seconds of a process, without its children: those of Chromium are seen themselves."""
+    """Return the CPU seconds of a process, without its children: those of Chromium are counted themselves."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -58,7 +58,7 @@ def cpu(pid: int) -> float:
 
 
 def kind_of(pid: int) -> str:
-    """Return what a process does: the task, Playwright's driver, the browser, or what the browser started it for."""
+    """Return the role of a process: the task, Playwright's driver, the browser, or a type of browser process."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").split()
     except OSError:
@@ -75,7 +75,7 @@ def kind_of(pid: int) -> str:
 
 
 def share(pid: int) -> int:
-    """Return the bytes of a process, what it shares divided among those that share it (PSS); 0 when it is gone."""
+    """Return the proportional memory (PSS) of a process in bytes; 0 when it has exited."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -84,7 +84,7 @@ def share(pid: int) -> int:
 
 
 class Watch:
-    """Takes pages in, and says how it goes at the end of each part."""
+    """Counts pages, and prints statistics after each part."""
 
     def __init__(self, pages: int, parts: int) -> None:
         self._each = max(1, pages // parts)
@@ -95,7 +95,7 @@ class Watch:
         self._before = 0.0
 
     def spent(self) -> float:
-        """Return the CPU seconds of this process and all below it, those included that have ended since."""
+        """Return the CPU seconds of this process and its descendants, with those that have exited."""
         for pid in (os.getpid(), *iter_descendants(os.getpid())):
             self._seen[pid] = max(self._seen.get(pid, 0.0), cpu(pid))
             if self._kinds.get(pid, "task") in ("task", "zygote"):
@@ -103,17 +103,17 @@ class Watch:
         return sum(self._seen.values())
 
     def shares(self) -> dict[str, float]:
-        """Return the CPU seconds of each kind of process."""
+        """Return the CPU seconds by role of process."""
         found: defaultdict[str, float] = defaultdict(float)
         for pid, seconds in self._seen.items():
             found[self._kinds[pid]] += seconds
         return {kind: round(found[kind], 1) for kind in sorted(found, key=lambda kind: -found[kind])}
 
     def __call__(self, item: FetchItem) -> None:
-        """Take a page in."""
+        """Count a page."""
         self._done += 1
         self._right += b"text of /data" in (item.page.content or b"")
-        self.spent()  # what ends is not seen any more
+        self.spent()  # before processes exit
         if self._done % self._each == 0:
             below = [os.getpid(), *iter_descendants(os.getpid())]
             total, now = self.spent(), time.monotonic()
@@ -127,7 +127,7 @@ class Watch:
 
 
 def main(pages: int = PAGES, parts: int = PARTS) -> None:
-    """Render so many pages."""
+    """Render a number of pages."""
     conf = Configuration.load(
         overrides={
             "http.agent.name": "bench",
@@ -140,8 +140,8 @@ def main(pages: int = PAGES, parts: int = PARTS) -> None:
     site = subprocess.Popen([sys.executable, "-c", SITE], stdout=subprocess.PIPE, text=True)
     try:
         assert site.stdout is not None
-        begin = f"http://127.0.0.1:{int(site.stdout.readline())}/page/"
-        items = (FetchItem(reverse_url(begin + str(n)), begin + str(n), WebPage()) for n in range(pages))
+        prefix = f"http://127.0.0.1:{int(site.stdout.readline())}/page/"
+        items = (FetchItem(reverse_url(prefix + str(n)), prefix + str(n), WebPage()) for n in range(pages))
         watch = Watch(pages, parts)
         report = Fetcher(conf, 4, log=lambda _: None, open_renderer=open_renderer(conf)).run(items, watch)
         print("CPU s:", watch.shares())

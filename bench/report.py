@@ -24,7 +24,7 @@ HEADINGS = (
 
 
 def as_json(measurements: Sequence[Measurement], command: Sequence[str]) -> str:
-    """Return the measurements as JSON, with what they were measured by and on."""
+    """Return the measurements as JSON, with the command and the machine."""
     return json.dumps(
         {
             "command": list(command),
@@ -71,7 +71,7 @@ def _cells(measurement: Measurement, smallest: Measurement) -> tuple[str, ...]:
 
 
 def _beside(measurement: Measurement) -> str:
-    """Return what is said in brackets behind the work."""
+    """Return the text in brackets after the work."""
     said = [f"servers {measurement.servers:.1f} s of it"] if measurement.servers else []
     if measurement.calibration is not None:
         said.append(f"calibration {measurement.calibration:.2f} s")
@@ -81,7 +81,7 @@ def _beside(measurement: Measurement) -> str:
 
 
 def table(measurements: Sequence[Measurement], *, markdown: bool = False) -> str:
-    """Return the table; ``cost of a record`` is CPU time, and its ratio to that of the first measurement."""
+    """Return the table; ``cost of a record`` is CPU time, and its ratio to the first measurement's."""
     rows = [HEADINGS, *(_cells(each, measurements[0]) for each in measurements)]
     if markdown:
         rows.insert(1, ("---",) * len(HEADINGS))

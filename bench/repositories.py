@@ -1,4 +1,4 @@
-"""Public repositories at a commit, got by git and kept in a folder."""
+"""Public repositories at a commit, fetched by git and kept in a folder."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def checked_out(repository: str, commit: str, patterns: list[str], folder: Path) -> Path:
-    """Get a repository (``owner/name``) at a commit, unless it is there; return its folder within ``folder``.
+    """Fetch a repository (``owner/name``) at a commit, if missing; return its folder within ``folder``.
 
-    ``patterns``: which of its files are wanted, as git's sparse checkout reads them.
+    ``patterns``: required files, in the syntax of git's sparse checkout.
     """
     target = folder / repository.replace("/", "+")
     complete = target / ".complete"

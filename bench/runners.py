@@ -1,4 +1,4 @@
-"""runners: generate, updatedb, pagerank of ROWS rows on local, hadoop (a cluster of its own), spark; two tasks each."""
+"""runners: generate, updatedb, pagerank of ROWS rows on local, hadoop (a temporary cluster), spark; two tasks each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TASKS = {"mapreduce.job.maps": "2", "mapreduce.job.reduces": "2", "mapreduce.sp
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure on every runner that is there, on copies of the same tables; a record is a row, a page or a link."""
+    """Measure on every available runner, on copies of the same tables; a record is a row, a page or a link."""
     nutch = Nutch(folder)
     nutch("inject", str(write_seeds(rows, folder)))
     (folder / "crawldata").rename(folder / "injected")
@@ -43,7 +43,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
     if shutil.which("java") and importlib.util.find_spec("pyspark"):
         measured += _measure(rows, folder, "spark")
     else:
-        print("spark: left out, there is no pyspark", file=sys.stderr)
+        print("spark: skipped, pyspark is not installed", file=sys.stderr)
     return measured
 
 
@@ -59,7 +59,7 @@ def _measure(
     ):
         shutil.copytree(folder / table, folder / "crawldata")
         servers = [] if hadoop is None else [*hadoop.processes().values()]
-        before = cpu_seconds(servers)  # of the tasks, too, for which YARN has waited
+        before = cpu_seconds(servers)  # includes tasks that YARN has waited for
         cost = nutch(*words, servers=servers)
         cost = replace(cost, cpu=cost.cpu + cpu_seconds(servers) - before)
         shutil.rmtree(folder / "crawldata")

@@ -1,6 +1,6 @@
-"""scores: other scores for ROWS documents of the embedded index (index -scores), beside -reindex and beside no change.
+"""scores: new scores of ROWS documents of the embedded index (index -scores), compared with -reindex and no change.
 
-``scores_solr`` and ``scores_opensearch`` do the same with these servers; theirs are the CPU seconds in brackets.
+``scores_solr`` and ``scores_opensearch`` do the same with these servers; CPU seconds in brackets are the servers'.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 2000
 
 
 def rank(conf: Configuration, seed: int) -> None:
-    """Give every page another rank, as a pagerank does: most near the mean, few far above it."""
+    """Give every page a new rank, as pagerank does: most near the mean, few far above it."""
     chance = random.Random(seed)
     store, lists = open_store(conf, WebPage), open_store(conf, DerivedRow)
     lists.create()
@@ -43,11 +43,11 @@ def rank(conf: Configuration, seed: int) -> None:
 def measured(
     rows: int, nutch: Nutch, where: str, cost_of: Callable[[Callable[[], Cost]], tuple[Cost, float]]
 ) -> list[Measurement]:
-    """Index pages, and then change their scores in each way; ``cost_of`` adds what a server uses meanwhile."""
+    """Index pages, then change their scores in each way; ``cost_of`` adds the CPU time of a server."""
     conf = Configuration.load(overrides=nutch.settings)
     build(conf, rows)
     found = []
-    for seed, words, told in (
+    for seed, words, label in (
         (1, "-all", f"index {rows:,} pages in {where}"),
         (2, "-reindex", f"{where}: -reindex, other scores"),
         (3, "-scores", f"{where}: -scores, all others"),
@@ -56,7 +56,7 @@ def measured(
         if seed:
             rank(conf, seed)
         cost, servers = cost_of(lambda words=words: nutch("index", words))  # type: ignore[misc]
-        found.append(Measurement(told, rows, cost, "documents", servers=servers))
+        found.append(Measurement(label, rows, cost, "documents", servers=servers))
     return found
 
 

@@ -1,4 +1,4 @@
-"""scores-opensearch: as ``scores``, in an OpenSearch: as its index is shipped, and with all in ``_source``."""
+"""scores-opensearch: like ``scores``, in an OpenSearch: with the shipped index, and with all fields in ``_source``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scores-solr: as ``scores``, in a Solr of its own, with words of ours."""
+"""scores-solr: like ``scores``, in a temporary Solr with our term fields."""
 
 from __future__ import annotations
 

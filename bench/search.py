@@ -1,7 +1,7 @@
-"""search: an embedded index of ROWS pages of about 2.5 KB, asked over HTTP 50 times a second, come what may.
+"""search: an embedded index of ROWS pages of about 2.5 KB with 50 HTTP queries per second, at a fixed rate.
 
-Waiting counts from the moment at which a question was due, so that a slow answer is not hidden by asking later. Three
-kinds: the first page of results with its facets, hits while somebody types, suggestions. CPU seconds are the server's.
+Response times count from the time when a query is due, so that slow responses are not hidden by later requests. Three
+kinds: the first page of results with facets, hits while typing, and suggestions. CPU seconds are the server's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nutch2py.url.keys import reverse_url
 
 ROWS = (100_000,)
 RATE = 50
-"""Questions a second."""
+"""Queries per second."""
 SECONDS = 20
 _VOCABULARY = 60_000
 _WORDS = 400
@@ -37,7 +37,7 @@ _SYLLABLES = [f"{first}{vowel}" for first in "bcdfghjklmnprstvwz" for vowel in "
 
 
 def vocabulary(chance: random.Random) -> list[str]:
-    """Return words, the frequent ones short and first."""
+    """Return words; the frequent ones are short and come first."""
     found = dict.fromkeys(
         "".join(chance.choices(_SYLLABLES, k=2 + number * 3 // _VOCABULARY)) for number in range(3 * _VOCABULARY)
     )
@@ -45,7 +45,7 @@ def vocabulary(chance: random.Random) -> list[str]:
 
 
 def build(conf: Configuration, pages: int, words: list[str]) -> None:
-    """Make the index: words as frequent as those of languages (Zipf), in sentences."""
+    """Create the index: words in sentences, with natural frequencies (Zipf)."""
     chance = random.Random(pages)
     shares = [*itertools.accumulate(1 / (rank + 3) for rank in range(len(words)))]
     writer = EmbeddedIndexWriter(conf)
@@ -68,7 +68,7 @@ def build(conf: Configuration, pages: int, words: list[str]) -> None:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[int, int]]:
-    """Serve the index of a folder; give the port and the process."""
+    """Serve the index of a folder; yield the port and the process."""
     command = [
         sys.executable,
         "-m",
@@ -90,7 +90,7 @@ def serving(folder: Path) -> Iterator[tuple[int, int]]:
 
 
 class _Load:
-    """Asks at a steady rate; ``waited``: seconds of each answer from when its question was due."""
+    """Sends queries at a fixed rate; ``waited``: response times in seconds from when each query was due."""
 
     def __init__(self, port: int, paths: list[str]) -> None:
         self.port, self.paths = port, paths
@@ -98,7 +98,7 @@ class _Load:
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
     async def run(self) -> None:
-        """Ask all."""
+        """Send all queries."""
         began = asyncio.get_running_loop().time()
         places = asyncio.Semaphore(_CONNECTIONS)
         await asyncio.gather(
@@ -138,22 +138,22 @@ def questions(words: list[str], chance: random.Random, number: int) -> list[str]
 
 
 def measure(rows: int, folder: Path, _runner: str) -> list[Measurement]:
-    """Measure the three kinds; what people waited goes to stderr."""
+    """Measure the three kinds; print response times to stderr."""
     chance = random.Random(7)
     words = vocabulary(chance)
     conf = Configuration.load(overrides={"storage.data.store": f"embedded:{folder}"})
     build(conf, rows, words)
     asked = questions(words, chance, RATE * SECONDS)
-    begun = [query[: max(2, len(query) - chance.randrange(3))] for query in asked]
+    prefixes = [query[: max(2, len(query) - chance.randrange(3))] for query in asked]
     kinds = {
         "first page": [f"/?{urlencode({'q': query})}" for query in asked],
-        "while typing": [f"/?{urlencode({'q': query, 'part': 1})}" for query in begun],
-        "suggestions": [f"/suggest?{urlencode({'q': query})}" for query in begun],
+        "while typing": [f"/?{urlencode({'q': query, 'part': 1})}" for query in prefixes],
+        "suggestions": [f"/suggest?{urlencode({'q': query})}" for query in prefixes],
     }
     measured = []
     with serving(folder) as (port, process):
         for name, paths in kinds.items():
-            asyncio.run(_Load(port, paths[:RATE]).run())  # what is loaded once is loaded
+            asyncio.run(_Load(port, paths[:RATE]).run())  # warm-up
             load, before, began = _Load(port, paths), _cpu(process), time.monotonic()
             asyncio.run(load.run())
             memory = _resident(process)

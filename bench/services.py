@@ -1,4 +1,4 @@
-"""Servers of a measurement's own: an instance of scripts/services, and what its processes use of a processor."""
+"""Temporary servers of a measurement: an instance of scripts/services, and the CPU time of its processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PARTS = {"hbase": ("master", "gateway"), "hadoop": ("cluster",)}
 
 @dataclass(frozen=True)
 class Service:
-    """A running instance. ``address``: what its start has printed."""
+    """A running instance. ``address``: the address that its start has printed."""
 
     kind: str
     instance: str
@@ -31,15 +31,15 @@ class Service:
         return {part: int((run / f"{part}.pid").read_text(encoding="ascii")) for part in parts}
 
     def seconds(self) -> dict[str, float]:
-        """Return the CPU seconds that its parts have used so far."""
+        """Return the CPU seconds of its parts so far."""
         return {part: cpu_seconds([pid]) for part, pid in self.processes().items()}
 
     def used(self) -> float:
-        """Return the CPU seconds that it has used so far."""
+        """Return its CPU seconds so far."""
         return sum(self.seconds().values())
 
     def cost_of(self, call: Callable[[], Cost]) -> tuple[Cost, float]:
-        """Return the cost of a call with the CPU seconds of the server meanwhile, and these alone."""
+        """Return the cost of a call including the server's CPU seconds, and these separately."""
         before = self.used()
         cost = call()
         servers = self.used() - before
@@ -48,7 +48,7 @@ class Service:
 
 @contextmanager
 def service(kind: str, name: str = "", data: Path | None = None) -> Iterator[Service]:
-    """Start an instance, its data in a folder ``data`` of its own; stop and remove it at the end."""
+    """Start an instance with its data in the folder ``data``; stop and remove it at the end."""
     instance = f"bench-{name}{'-' if name else ''}{os.getpid()}"
     options = [kind, "--instance", instance, *([] if data is None else ["--data", str(data)])]
     services = str(_ROOT / "scripts" / "services")

@@ -1,7 +1,7 @@
 """size: a batch of 10,000 pages, inject to index, in a table of ROWS other rows; 10,000,000 by option (25 GB of disk).
 
-The other rows were fetched over the last month, and none of them is due: they are written in bulk, with the cells that
-the jobs would have left, for inject and fetch of so many would take hours. What is due are the seeds of a local nginx.
+The other rows are pages fetched in the last month and not due. They are written in bulk with the cells that jobs would
+leave, since inject and fetch of so many would take hours. Only the seeds on a local nginx are due.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _JOBS: dict[str, tuple[str, ...]] = {
 
 
 def build(conf: Configuration, rows: int) -> None:
-    """Make a table of pages that were fetched over the last month, none of them due; their scores differ."""
+    """Create a table of pages fetched in the last month with different scores, none of them due."""
     store, chance, now = open_store(conf, WebPage), random.Random(rows), now_ms()
     store.create()
     with store.batch() as batch:
@@ -53,13 +53,11 @@ def build(conf: Configuration, rows: int) -> None:
             batch.put(
                 reverse_url(f"http://h{number // _HOST_PAGES:05d}.bench.example/p{number % _HOST_PAGES:04d}.html"), page
             )
-    store.due_index().record_full_scan(
-        rows
-    )  # HBase's index has to know how many there are, as after a generate over all
+    store.due_index().record_full_scan(rows)  # HBase's index needs their number, as after a generate over all
 
 
 def bytes_of(folder: Path) -> int:
-    """Return how many bytes of the disk the files of a folder take; less than their size where they have holes."""
+    """Return the disk usage of a folder's files in bytes; less than their size if they are sparse."""
     return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
 
 
@@ -71,7 +69,7 @@ def sizes(
     settings: dict[str, str],
     servers: Callable[[], float] = lambda: 0.0,
 ) -> list[Measurement]:
-    """Measure each step. ``data``: the folder of the store; ``servers`` gives the CPU seconds that they used so far."""
+    """Measure each step. ``data``: folder of the store; ``servers``: returns CPU seconds of servers so far."""
     found: list[Measurement] = []
     nutch = Nutch(folder, runner, **{**cycle_settings(folder, folder / "hosts.txt"), **settings})
 
@@ -108,7 +106,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
 
 
 def main(rows: str, *settings: str) -> None:
-    """Make the table; in a process of its own, so that its memory is measured."""
+    """Create the table in a separate process, so that its memory is measured."""
     build(Configuration.load(overrides=dict(each.split("=", 1) for each in settings)), int(rows))
 
 

@@ -1,4 +1,4 @@
-"""size-hbase: the same as size in HBase, its servers' CPU counted, what is due by its index; 5,000,000 by option."""
+"""size-hbase: like size in HBase, with its servers' CPU and the due index; 5,000,000 by option."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROWS = (100_000, 1_000_000)
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
-    """Measure over a table in an HBase of its own."""
+    """Measure over a table in a temporary HBase."""
     data = folder / "hbase"
     with service("hbase", "size", data) as hbase:
         settings = {"storage.data.store": hbase.address, "hbase.due.index": "true"}

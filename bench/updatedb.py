@@ -1,4 +1,4 @@
-"""updatedb: a batch of ROWS parsed pages with 20 links each, of which one in ten leads to a new URL."""
+"""updatedb: a batch of ROWS parsed pages with 20 links each; one in ten leads to a new URL."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _url(number: int) -> str:
 
 
 def _links(number: int, pages: int, chance: random.Random) -> dict[str, str]:
-    """Four in five links stay on the host; the next page is always among them, so that all are reachable."""
+    """Return links: four in five stay on the host; one leads to the next page, so that all are reachable."""
     first = number - number % _HOST_PAGES
     links = {_url((number + 1) % pages): "the next page"}
     while len(links) < LINKS:
@@ -42,7 +42,7 @@ def _links(number: int, pages: int, chance: random.Random) -> dict[str, str]:
 
 
 def build(conf: Configuration, pages: int) -> None:
-    """Make the table, and the batch list, as they are after the ParserJob; without content and text."""
+    """Create the table and the batch list as of after the ParserJob, without content and text."""
     store, lists = open_store(conf, WebPage), BatchListStore(conf)
     store.create()
     lists.set_state(BATCH, BatchState.GENERATING)

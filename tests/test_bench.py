@@ -132,7 +132,7 @@ printf '%s|' "$@" >>calls; printf '%s\n' "$NUTCH_OPTS" >>calls
         assert fetch[-4:-1] == [last, "-threads", "100"]
 
     def test_folder_without_nutch_is_rejected(self, tmp_path: Path) -> None:
-        with pytest.raises(CommandError, match="there is no bin/nutch"):
+        with pytest.raises(CommandError, match="has no bin/nutch"):
             cycle.Original(tmp_path, tmp_path / "work")
 
     def test_cpu_of_servers_is_counted(self) -> None:

@@ -308,7 +308,7 @@ class TestJudgements:
         assert judged(files[:1])[query][url] == Judgement(*map(min, self.JUDGED[query][url], (0.5, 1)))
         assert {"nine sites", "copies"} <= known(tmp_path, files).keys()
         files[1].write_text(f"asked by nobody\t{url}\t1\n")
-        with pytest.raises(InputError, match="nobody asks asked by nobody"):
+        with pytest.raises(InputError, match="unknown queries asked by nobody"):
             judged(files)
 
     def test_judgements_refer_only_to_collection_pages(self):

@@ -1,1 +1,1 @@
-"""How good the ranking is: real Chinese pages are crawled, indexed and judged (docs/ranking.md)."""
+"""Relevance benchmark: crawls, indexes and judges real Chinese pages (docs/ranking.md)."""

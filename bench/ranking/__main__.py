@@ -1,9 +1,9 @@
 """Rebuild the collections of docs/ranking.md and print its tables: scripts/bench ranking FOLDER.
 
-FOLDER gets the repositories, the crawls and the indexes; what is there is used again. ``--collections``: only those
-whose names begin so (by commas). ``--choose``: also print what was tried as weights. ``--solr`` starts a Solr of its
-own, and fills and removes it, for each collection. ``--unjudged FILE``: also write results that nobody judged there.
-``--judgements FILE``: lines of one more judge, query, URL, R and A parted by tabs; of several the majority counts.
+FOLDER receives the repositories, crawls and indexes; existing ones are reused. ``--collections``: only those with one
+of these name prefixes (separated by commas). ``--choose``: also print the weights that were tried. ``--solr`` starts a
+Solr, fills and removes it, for each collection. ``--unjudged FILE``: also write results without judgement there.
+``--judgements FILE``: a further judge: lines of query, URL, R and A separated by tabs; the majority of judges counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nutch2py.search.evaluation.ranking_metrics import mean_metrics, measure_ran
 
 
 def known(checkouts: Path, judges: Sequence[Path] = ()) -> Mapping[str, Callable[[], Collection]]:
-    """Return what makes each collection, by name."""
+    """Return the functions that create the collections, by name."""
     return {
         "nine sites": partial(nine_sites, checkouts, judges),
         **{name: partial(planted, name, web) for name, web in WEBS.items()},
@@ -40,13 +40,13 @@ def known(checkouts: Path, judges: Sequence[Path] = ()) -> Mapping[str, Callable
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build what is missing, then print the tables."""
+    """Build missing collections, then print the tables."""
     parser = argparse.ArgumentParser(prog="bench ranking", description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--collections", default="", help="beginnings of the names of those wanted, parted by commas")
+    parser.add_argument("--collections", default="", help="prefixes of names, separated by commas")
     parser.add_argument("--choose", action="store_true", help="print what was tried as weights")
     parser.add_argument("--solr", action="store_true", help="measure the handler of Solr, too")
-    parser.add_argument("--unjudged", type=Path, help="write results that nobody judged here")
+    parser.add_argument("--unjudged", type=Path, help="write results without judgement here")
     parser.add_argument(
         "--judgements", type=Path, action="append", default=[], metavar="FILE",
         help="the judgements of one more judge of the nine sites; can be repeated",
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check(measured: Measured) -> None:
-    """Say whether an index that the commands wrote by the defaults has the order that was measured."""
+    """Report whether an index written with the defaults has the measured order."""
     expected = measured.ranking(default())
     same = agrees(measured.crawl, {}, expected)
     name, count = measured.collection.name, len(expected)
@@ -87,7 +87,7 @@ def _check(measured: Measured) -> None:
 
 
 def _solr(measured: Measured) -> None:
-    """Print what Solr's handler and our search in Solr find, by text alone and by the defaults."""
+    """Print the results of Solr's handler and of our search in Solr, by text alone and by the defaults."""
     with service("solr", "ranking", measured.crawl.work / "solr") as solr:
         server = Solr(solr.address)
         server.fill(measured.crawl)

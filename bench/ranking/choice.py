@@ -1,4 +1,4 @@
-"""Choosing weights by the tuning halves of all collections together."""
+"""Chooses weights by the tuning halves of all collections together."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from nutch2py.jobs.pagerank.graph_links import GraphLinkRules
 OPIC = (0.0, 0.02, 0.05)
 PAGERANK = (0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.7)
 LOSS = 0.01
-"""What a collection without authority may lose of quality or precision, as a share."""
+"""Allowed loss of quality or precision in a collection without authority, as a share."""
 FIELDS = "title^{} anchor^{} content url^1.5 host^2"
 
 TEXT = Way()
 NUTCH = Way(Text("characters"), Weight(1.0, 0.0))
-"""What Nutch 2 with Solr's usual analysis does: single characters, and the boost as it is."""
+"""Nutch 2 with Solr's usual analysis: single characters, and the unmodified boost."""
 BEFORE = Way(weight=Weight(0.02, 0.02))
-"""The default that was chosen by the nine sites alone."""
+"""The default chosen by the nine sites alone."""
 
 
 def default() -> Way:
-    """Return the way of a configuration that says nothing."""
+    """Return the ranking of the default configuration."""
     conf = Configuration.load()
     powers = DocumentWeights(conf).powers
     formula = Formula(conf.get_float("pagerank.external.weight", 0.99), GraphLinkRules(conf).navigation_share)
@@ -35,14 +35,14 @@ def default() -> Way:
 
 
 def weights() -> Iterator[Way]:
-    """Return all that are tried as weights of pages."""
+    """Return all candidate weights of pages."""
     for opic in OPIC:
         yield Way(weight=Weight(opic, 0.0, USUAL))
         yield from (Way(weight=Weight(opic, power, formula)) for formula in FORMULAS for power in PAGERANK)
 
 
 def texts(weight: Weight) -> Iterator[Way]:
-    """Return all that are tried as weights of fields and of words side by side, with a weight of pages."""
+    """Return all candidate weights of fields and phrases, with a weight of pages."""
     for together in ("0", "1", "2", "3", "4"):
         yield Way(Text(settings=(("index.search.together", together),)), weight)
     for title, anchor in ((2, 2), (4, 2), (6, 2), (3, 0), (3, 1), (3, 3), (3, 4)):
@@ -51,7 +51,7 @@ def texts(weight: Weight) -> Iterator[Way]:
 
 
 class Tried(NamedTuple):
-    """What a way is worth: ``value``, the mean of ``shares`` of the ceiling of quality; whether it is ``harmless``."""
+    """Value of a ranking: the mean of ``shares`` of the ceiling of quality, and whether it is ``harmless``."""
 
     way: Way
     value: float
@@ -60,9 +60,9 @@ class Tried(NamedTuple):
 
 
 def tried(ways: Iterator[Way], collections: Sequence[Measured]) -> list[Tried]:
-    """Return the ways, the best first; those that harm collections without authority come last.
+    """Return the rankings, best first; those that harm collections without authority come last.
 
-    Generated webs count as one collection, in the mean of them.
+    Generated webs count as one collection, by their mean.
     """
     found = []
     for way in ways:

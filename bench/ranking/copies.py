@@ -1,8 +1,7 @@
-"""Real pages with real copies: documentation beside its forks and older versions, served as mirrors.
+"""Real pages with real copies: documentation with its forks and older versions, served as mirrors.
 
-Eight of the nine sites (not MDN) and, of each, one to three copies: a fork of its repository, or the repository as it
-was years before. A copy of a judged page is as relevant as the page, and no authority; the page itself is one where it
-is relevant.
+Eight of the nine sites (not MDN) with one to three copies each: a fork of the repository, or an old version of it. A
+copy of a judged page is as relevant as the page, and not an authority; the page is one where it is relevant.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ OFFICIAL = {source.host: source for source in SOURCES if source.host != MDN}
 
 
 def _copy(name: str, of: str, commit: str, repository: str = "", files: str = "") -> Source:
-    """Return a copy at a host of its own: of the same repository unless another, a fork, is named."""
+    """Return a copy on another host: of the same repository, or of a fork."""
     source = OFFICIAL[of]
     host = f"{name}.{of}.example"
     copied = source._replace(host=host, commit=commit, also=(), below=host)
@@ -58,7 +57,7 @@ COPIES = {
 
 
 def copies(checkouts: Path, judges: Sequence[Path] = ()) -> Collection:
-    """Return the collection; repositories are got unless they are there."""
+    """Return the collection; fetch missing repositories."""
     sources = (*OFFICIAL.values(), *(copy for those in COPIES.values() for copy in those))
     for source in sources:
         checked_out(source.repository, source.commit, [source.folder], checkouts / source.below)
@@ -77,7 +76,7 @@ def copies(checkouts: Path, judges: Sequence[Path] = ()) -> Collection:
 
 
 def with_copies(judgements: Judgements) -> dict[str, dict[str, Judgement]]:
-    """Return judgements of the sites that are copied, and of their copies, which are no authorities."""
+    """Return the judgements of the copied sites and of their copies, which are not authorities."""
     found: dict[str, dict[str, Judgement]] = {query: {} for query in judgements}
     for query, known in judgements.items():
         for url, each in known.items():

@@ -1,4 +1,4 @@
-"""Crawling the collection with the commands of nutch2py, through a proxy that is the sites."""
+"""Crawls a collection with the commands of nutch2py, through a proxy that serves the sites."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.ranking.collection import Collection, Render
 
 
 class _Sites(BaseHTTPRequestHandler):
-    """Answers a proxy's requests, which name the whole URL, with the pages of the collection."""
+    """Serves the pages of the collection to requests of a proxy's client, which contain the whole URL."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -34,12 +34,12 @@ class _Sites(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_arguments: object) -> None:
-        """Print nothing."""
+        """Disable the log."""
 
 
 @contextmanager
 def served(pages: Mapping[str, Render]) -> Iterator[int]:
-    """Be the sites, as a proxy on loopback; yield its port."""
+    """Serve the sites as a proxy on loopback; yield its port."""
     _Sites.pages = {unquote(url): render for url, render in pages.items()}
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Sites)
     server.daemon_threads = True
@@ -54,7 +54,7 @@ def served(pages: Mapping[str, Render]) -> Iterator[int]:
 
 
 class Crawl:
-    """Runs commands of nutch2py in a configuration and a folder of its own."""
+    """Runs commands of nutch2py with its own configuration and folder."""
 
     def __init__(self, work: Path, collection: Collection) -> None:
         self.work, self.conf, self.collection = work, work / "conf", collection
@@ -76,7 +76,7 @@ class Crawl:
         }
 
     def run(self, *arguments: str, check: bool = True, properties: Mapping[str, str] | None = None) -> str:
-        """Run a command; return what it printed. ``properties``: more of them."""
+        """Run a command and return its output; ``properties`` are added to its own."""
         known = {**self.properties, **(properties or {})}
         settings = [part for name, value in known.items() for part in ("-D", f"{name}={value}")]
         command = [sys.executable, "-m", "nutch2py.cli", *arguments, *settings, "--conf", str(self.conf)]
@@ -86,7 +86,7 @@ class Crawl:
         return done.stdout
 
     def rounds(self) -> None:
-        """Crawl from the starts until nothing is due, unless that was done before."""
+        """Crawl from the starts until no URL is due, unless that is done."""
         done = self.work / "crawled"
         if done.exists():
             return

@@ -1,7 +1,6 @@
-"""The Cranfield collection: 1,400 abstracts on aerodynamics, 225 questions, judged by those who asked (Cleverdon 1967).
+"""The Cranfield collection: 1,400 abstracts on aerodynamics, 225 questions, judged by their authors (Cleverdon 1967).
 
-There are no links but a list of all pages: it shows what text alone is worth, in English. It is got from a public
-repository when it is measured.
+Its only links are lists of all pages: it measures text alone, in English. It is downloaded from a public repository.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ REPOSITORY, COMMIT = "noramtboraas/information-retrieval", "4ea1b8e02da1db64b68b
 START = "http://cranfield.example/"
 _LIST = 100  # pages in a list
 _RELEVANCE = {"1": 1.0, "2": 1.0, "3": 0.5, "4": 0.1}
-"""Cleverdon's codes: a complete answer, of a high degree of relevance, useful as background, of minimum interest."""
+"""Cleverdon's codes: complete answer, high degree of relevance, useful as background, minimum interest."""
 
 
 def cranfield(checkouts: Path) -> Collection:
-    """Return the collection; its repository is got unless it is there."""
+    """Return the collection; fetch a missing repository."""
     folder = checked_out(REPOSITORY, COMMIT, ["/cran*"], checkouts)
     return collection(*((folder / name).read_text("latin-1") for name in ("cran.all.1400", "cran.qry", "cranqrel")))
 
 
 def collection(documents: str, questions: str, relevant: str) -> Collection:
-    """Return the collection of its three files."""
+    """Return the collection from its three files."""
     texts = {number: (parts.get("T", ""), parts.get("W", "")) for number, parts in _entries(documents)}
     pages = {f"{START}{number}": partial(_html, *text) for number, text in texts.items()}
     lists = [f"{START}list/{first}" for first in range(0, len(texts), _LIST)]
     for first, url in zip(range(0, len(texts), _LIST), lists, strict=True):
         pages[url] = partial(_html, f"list {first}", "", [*pages][first : first + _LIST])
     pages[START] = partial(_html, "start", "", lists)
-    # judgements number the questions by their order, whatever number they have
+    # Judgements number the questions by their order, not by their numbers.
     queries = [re.sub(r"[^\w ]+", " ", parts["W"]).strip() for _, parts in _entries(questions)]
     judgements: dict[str, dict[str, Judgement]] = {query: {} for query in queries}
     for line in relevant.splitlines():
@@ -48,7 +47,7 @@ def collection(documents: str, questions: str, relevant: str) -> Collection:
 
 
 def _entries(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield number and fields of what begins with ``.I number``; a field begins with a line ``.T``."""
+    """Yield number and fields of each part that starts with ``.I number``; a field starts with a line ``.T``."""
     for entry in re.split(r"^\.I\s+", text, flags=re.MULTILINE)[1:]:
         number, _, rest = entry.partition("\n")
         parts = re.split(r"^\.([A-Z])\s*$", rest, flags=re.MULTILINE)

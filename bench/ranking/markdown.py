@@ -1,4 +1,4 @@
-"""Markdown to HTML as far as a crawler sees it: headings, text, code, links; layout of tables and lists is left out."""
+"""Markdown to HTML for a crawler: headings, text, code and links, without the layout of tables and lists."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from html import escape
 
 Resolve = Callable[[str], str]
-"""Target of a link as written → what stands in href."""
+"""Target of a link as written → its href."""
 
 _FRONT = re.compile(r"\A\s*---\n(.*?)\n---\n", re.DOTALL)
 _FENCE = re.compile(r"\s*(?:[-*+>]\s+|\d+\.\s+)?(`{3,}|~{3,})\s*([\w-]*)(.*)")
@@ -26,11 +26,11 @@ _INLINE = re.compile(
 _DEFINITION = re.compile(r"^\s{0,3}\[([^\]]+)\]:\s*<?(\S+?)>?(?:\s+[\"'(].*)?$")
 _CONTAINER = re.compile(r"\s*(?::::\s*\w*|</?(?:Intro|InlineToc|Sandpack|YouWillLearn|DeepDive)\b[^>]*>)")
 _HREF = re.compile(r"""(<a\b[^>]*?\bhref\s*=\s*)(["'])(.*?)\2""", re.IGNORECASE | re.DOTALL)
-_TEXT_FENCES = ("smart", "warn", "compare")  # javascript.info: notes, whose text is Markdown
+_TEXT_FENCES = ("smart", "warn", "compare")  # javascript.info: notes with Markdown text
 
 
 def value_of(name: str, text: str) -> str:
-    """Return a value of the front matter, which may be quoted or folded over lines; empty when it is not there."""
+    """Return a value of the front matter, which may be quoted or folded; empty when absent."""
     front = _FRONT.match(text)
     found = re.search(rf"^{name}:[ \t]*(.*(?:\n[ \t]+.*)*)", front[1], re.MULTILINE) if front else None
     value = " ".join(re.sub(r"^>-?(?=\s)", "", found[1]).split()) if found else ""
@@ -39,7 +39,7 @@ def value_of(name: str, text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """Return the title that the front matter gives, else that of the first heading; empty when there is none."""
+    """Return the title of the front matter, or of the first heading; empty when there is none."""
     named = value_of("title", text)
     if named:
         return named
@@ -95,7 +95,7 @@ def _blocks(lines: list[str], resolve: Resolve, known: dict[str, str]) -> list[s
 
 
 def _closes(line: str, fence: str) -> bool:
-    """Tell whether a line ends a block of code: nothing but the fence's character, as often or more often."""
+    """Return whether a line ends a block of code: only the fence's character, at least as often."""
     return line.strip().startswith(fence) and not line.strip().strip(fence[0])
 
 

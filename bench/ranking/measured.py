@@ -1,4 +1,4 @@
-"""Measures of rankings of a collection, and what one gains on another."""
+"""Metrics of the rankings of a collection, and their differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nutch2py.search.evaluation.ranking_metrics import (
 )
 
 PLACES = (10, 20, 30, 40, 50, 60)
-"""The numbers of results that the source paper looked at."""
+"""The numbers of results in the source paper."""
 N = 20
 
 Measure = Callable[[RankingMetrics], float]
@@ -29,14 +29,14 @@ PRECISION: Measure = lambda each: each.precision[max(each.precision)]  # noqa: E
 
 
 class Way(NamedTuple):
-    """A way to rank: how text is found, and what it is multiplied by."""
+    """A ranking: text matching and weights."""
 
     text: Text = Text()
     weight: Weight = Weight()
 
 
 class Measured:
-    """A crawled collection, and the rankings of its queries by any way."""
+    """A crawled collection with the rankings of its queries."""
 
     def __init__(self, crawl: Crawl) -> None:
         self.crawl, self.collection = crawl, crawl.collection
@@ -46,7 +46,7 @@ class Measured:
 
     @cached_property
     def ranks(self) -> Ranks:
-        """PageRank by each formula."""
+        """PageRank by formula."""
         return all_ranks(self.crawl)
 
     def ranking(self, way: Way) -> Mapping[str, Sequence[str]]:
@@ -62,7 +62,7 @@ class Measured:
         return self._rankings[way]
 
     def scores(self, way: Way, half: str, n: int = N) -> list[RankingMetrics]:
-        """Return the measures of each query of a half."""
+        """Return the metrics of each query of a half."""
         found = self.ranking(way)
         return [self._score(query, found[query], n) for query in self.collection.queries[half]]
 
@@ -75,36 +75,36 @@ class Measured:
         return self.collection.judgements.get(query, {})
 
     def ceilings(self, half: str, n: int = N) -> list[RankingMetrics]:
-        """Return the measures that the best order there is would have."""
+        """Return the metrics of the best possible order."""
         return [best_metrics(self._known(query), n) for query in self.collection.queries[half]]
 
     def of(self, queries: Sequence[str], way: Way | None) -> Mapping[int, list[RankingMetrics]]:
-        """Return the measures of queries for each number of results; of the best order there is without a way."""
+        """Return the metrics of queries for each number of results; without a ranking, of the best possible order."""
         if way is None:
             return {n: [best_metrics(self._known(query), n) for query in queries] for n in PLACES}
         found = self.ranking(way)
         return {n: [self._score(query, found[query], n) for query in queries] for n in PLACES}
 
     def enough(self, half: str, least: int) -> list[str]:
-        """Return the queries of a half that have so many relevant pages, or more."""
+        """Return the queries of a half with at least a number of relevant pages."""
         return [query for query in self.collection.queries[half] if self.collection.relevant(query) >= least]
 
     def share(self, way: Way, half: str, measure: Measure, n: int = N) -> float:
-        """Return the mean of a measure as a share of its ceiling."""
+        """Return the mean of a metric as a share of its ceiling."""
         return total(self.scores(way, half, n), measure) / total(self.ceilings(half, n), measure)
 
     def compare(self, after: Way, before: Way, measure: Measure, n: int = N) -> tuple[float, MetricDifference]:
-        """Return the mean of a measure before, and what is gained, over the queries held out."""
+        """Return the mean of a metric before, and the gain, over the held-out queries."""
         old, new = ([measure(each) for each in self.scores(way, HELD_OUT, n)] for way in (before, after))
         return sum(old) / len(old), compare_rankings(new, old)
 
 
 def total(scores: Sequence[RankingMetrics], measure: Measure) -> float:
-    """Return the sum of a measure."""
+    """Return the sum of a metric."""
     return sum(measure(each) for each in scores)
 
 
 def crawled(collection: Collection, crawl: Crawl) -> Measured:
-    """Crawl a collection unless that was done, and return it to be measured."""
+    """Crawl a collection unless that is done, and return it for measurements."""
     crawl.rounds()
     return Measured(crawl)

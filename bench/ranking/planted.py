@@ -1,7 +1,7 @@
-"""A generated web with planted authority: the source paper's case, an official page among those that reprint it.
+"""A generated web with planted authority: the source paper's case, an official page among its reprints.
 
-Text cannot tell the official pages of a topic from their reprints, which are equal but for the site around them; links
-can, as far as reprints cite, and as far as link farms, exchanged links and footers do not drown that.
+The text of official pages and reprints is equal except for the site's frame. Links distinguish them, as far as reprints
+cite, and unless link farms, exchanged links and footers drown that.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ MENTION, MISS = Judgement(0.1, 0.3), Judgement(0.0, 0.3)
 
 
 class Web(NamedTuple):
-    """What is generated.
+    """Parameters of the generated web.
 
-    ``citing``: the share of reprints that link to what they reprint; of pages with a section on it, a third as many.
-    ``starts``: portals that the crawl begins with. ``noise``: link farms, exchanged links and footers.
-    ``reprints``, ``sections``: pages on each topic.
+    ``citing``: share of reprints that link to their original (a third as many pages with a section do). ``starts``:
+    portals to inject. ``noise``: link farms, exchanged links and footers. ``reprints``, ``sections``: pages per topic.
     """
 
     seed: int
@@ -54,7 +53,7 @@ class Topic(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its words, as its language writes them."""
+        """The words in the language's spelling."""
         return f"{self.first}{' ' if self.lang == 'en' else ''}{self.second}"
 
 
@@ -69,7 +68,7 @@ class Page:
     links: list[tuple[str, str]] = field(default_factory=list)
 
     def html(self) -> str:
-        """Return it as it is served."""
+        """Return the HTML of the page."""
         links = "".join(f'<li><a href="{url}">{escape(text)}</a>' for url, text in self.links)
         return (
             f'<!doctype html><html lang="{self.lang}"><head><meta charset="utf-8"><title>{self.title}</title></head>'
@@ -103,7 +102,7 @@ class _Generator:
         self.reprints: dict[Topic, list[Page]] = {}
 
     def write(self) -> None:
-        """Make the pages, then the links within sites and between them."""
+        """Create the pages, then the links within sites and between them."""
         for topic in self.topics:
             self._official(topic)
         for topic in self.topics:
@@ -126,7 +125,7 @@ class _Generator:
         return page
 
     def _text(self, topic: Topic, length: int, names: list[str]) -> str:
-        """Return so many words of filler, with what is named at places of their own."""
+        """Return a number of filler words, with the given texts inserted at random positions."""
         filler = FILLER[topic.lang]
         words = [filler[int(len(filler) * self.random.random() ** 2)] for _ in range(length)]
         for name in names:
@@ -154,7 +153,7 @@ class _Generator:
             page.links.append((original.url, self.random.choice(NEUTRAL[topic.lang])))
 
     def _misses(self, topic: Topic) -> None:
-        """Pages with both words, but on something else."""
+        """Add pages with both words on another subject."""
         others = [word for word in SECOND[topic.lang] if Topic(topic.lang, topic.first, word) not in self.topics]
         for number in range(8):
             name = Topic(topic.lang, topic.first, others[number % len(others)]).name
@@ -163,7 +162,7 @@ class _Generator:
             self.judgements[topic.name][page.url] = MISS
 
     def _about_several(self, kind: str, judgement: Judgement, times: int, together: int) -> None:
-        """Pages on several topics of one language: a section on each, or a mention."""
+        """Add pages on several topics of one language: a section on each, or a mention."""
         title = SAID["en"][2 if judgement == SECTION else 3], SAID["zh"][2 if judgement == SECTION else 3]
         for lang, said in zip(("en", "zh"), title, strict=True):
             topics = [topic for topic in self.topics if topic.lang == lang]
@@ -181,7 +180,7 @@ class _Generator:
                     self.judgements[topic.name][page.url] = judgement
 
     def _navigation(self) -> None:
-        """Give each site a start that lists all its pages, and each page links to it, to favourites and neighbours."""
+        """Give each site a start page that lists all its pages; link each page to it, to favourites and neighbours."""
         for site, mine in self.sites.items():
             favourites = self.random.sample(mine, min(4, len(mine)))
             for number, page in enumerate(mine):
@@ -195,7 +194,7 @@ class _Generator:
         self.pages[url] = Page(url, lang, site, site, links)
 
     def _farm(self) -> None:
-        """Pages stuffed with a topic's words, and many sites that link to nothing else."""
+        """Add pages stuffed with a topic's words, and many sites that link only to them."""
         spam = []
         for number, topic in enumerate(self.topics):
             for _ in range(2):
@@ -208,21 +207,21 @@ class _Generator:
             self._start(f"farm-{number}", "en", [*starts, *spam])
 
     def _exchanges(self) -> None:
-        """Every second pair of sites with reprints link to each other, page by page."""
+        """Let every second pair of sites with reprints link to each other, page by page."""
         for pages in self.reprints.values():
             for one, other in zip(pages[::4], pages[1::4], strict=False):
                 one.links.append((other.url, other.title))
                 other.links.append((one.url, one.title))
 
     def _footers(self) -> None:
-        """Two sites have links to a few reprints at the foot of every page."""
+        """Add footer links to a few reprints on every page of two sites."""
         for site in ("blog-0", "diary-0"):
             friends = self.random.sample([page for pages in self.reprints.values() for page in pages], 6)
             for page in self.sites[site]:
                 page.links += [(friend.url, friend.title) for friend in friends]
 
     def _portals(self) -> None:
-        """Portals link to starts of sites, and to pages on each topic, the official ones sometimes among them."""
+        """Let portals link to starts of sites, and to pages on each topic, sometimes to official ones."""
         starts = [url for url in self.pages if url.endswith(".example/")]
         for number in range(self.web.starts + 3):
             site = f"portal-{number}"
@@ -245,7 +244,7 @@ class _Generator:
 
 
 def _topic(number: int) -> Topic:
-    """Return a topic: languages by turns, no two with the same words, each word in several."""
+    """Return a topic: alternating languages, distinct word pairs, each word in several topics."""
     lang = ("en", "zh")[number % 2]
     number //= 2
     first, second = FIRST[lang], SECOND[lang]

@@ -1,4 +1,4 @@
-"""The words of the generated web, in two languages: topics are a first and a second word, text is the others."""
+"""Words of the generated web in two languages: a topic is a first and a second word, text uses the others."""
 
 _ENGLISH = """the of and a to in is was for that with on as by it from at are this be were an which or has had its after
 one new first also two their can other more time when people many year some most there between later during early local
@@ -20,9 +20,9 @@ SECOND = {
     "zh": ("桥梁", "市场", "灯笼", "建筑", "铁路", "博物馆", "音乐", "陶瓷"),
 }
 NEUTRAL = {"en": ("source", "via", "here", "the original"), "zh": ("原文", "来源", "点这里", "链接")}
-"""What a citation is called: nothing that a query asks for."""
+"""Link texts of citations, without words of queries."""
 SAID = {
     "en": ("About {}", "{} in detail", "Notes, {} and more", "Where {} is mentioned", "Links: {}"),
     "zh": ("{}概况", "{}详解", "随笔：{}等", "提到{}的地方", "{}链接"),
 }
-"""Titles: of an official page, of the other one, of a page with a section on it, of a mention, of a portal's list."""
+"""Titles: official page, other page, page with a section, mention, list of a portal."""

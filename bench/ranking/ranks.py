@@ -1,4 +1,4 @@
-"""PageRank of a collection by several formulas, computed of the links that the crawl table holds."""
+"""PageRank of a collection by several formulas, from the links in the crawl table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import unreverse_url
 
 SHARES = (0.02, 0.1, 0.3)
-"""What is tried as ``pagerank.navigation.share`` beside 1, by which all links count."""
-_MOST = 1 << 40  # bytes of a graph: no bound
+"""Candidates of ``pagerank.navigation.share`` apart from 1, which counts all links."""
+_MOST = 1 << 40  # bytes of a graph: unlimited
 
 
 class Formula(NamedTuple):
-    """``external``: weight of links between sites, those within weigh 1 minus this; 1 of both where it is negative.
+    """``external``: weight of links between sites; others weigh 1 minus this; negative: both weigh 1.
 
-    ``navigation``: what more than this share of a site's pages link to is left out, see ``pagerank.navigation.share``.
+    ``navigation``: targets of more than this share of a site's pages are ignored, see ``pagerank.navigation.share``.
     """
 
     external: float = 0.5
@@ -34,7 +34,7 @@ class Formula(NamedTuple):
 
     @property
     def model(self) -> PageRankModel:
-        """The arithmetic."""
+        """Settings of the computation."""
         if self.external < 0:
             return PageRankModel(internal=1.0, external=1.0)
         return PageRankModel(internal=1 - self.external, external=self.external)
@@ -52,7 +52,7 @@ def all_ranks(crawl: Crawl) -> Ranks:
 
 
 def ranks_of(links: Mapping[str, PageLinks], formula: Formula) -> dict[str, float]:
-    """Return URL → rank of pages, whose links are in the order of their keys, by one formula."""
+    """Return URL → rank by one formula; links are in key order."""
     made = MemoryGraph(_MOST, formula.navigation)
     for key, found in links.items():
         made.add_page(key, found)
@@ -61,7 +61,7 @@ def ranks_of(links: Mapping[str, PageLinks], formula: Formula) -> dict[str, floa
 
 
 def all_links(crawl: Crawl) -> dict[str, PageLinks]:
-    """Return the links of the table's pages, in the order of their keys."""
+    """Return the links of the table's pages in key order."""
     conf = Configuration.load(overrides=crawl.properties)
     rules = GraphLinkRules(conf)
     pages = open_store(conf, WebPage).scan(TableQuery(LINK_GRAPH_FIELDS))

@@ -1,8 +1,7 @@
-"""The sites of the collection: which commits of which public repositories, and how their files become pages.
+"""Sites of the collection: commits of public repositories, and the conversion of their files to pages.
 
-Every page keeps the address that it has in public, but for ``http`` instead of ``https``. Links keep their targets; one
-to a page in another language leads to the page in Chinese where the collection has it, as the sites themselves
-redirect a Chinese reader.
+Every page has its public address with ``http`` instead of ``https``. Links keep their targets, except that a link to a
+page in another language leads to the Chinese page if the collection has it, as the sites redirect Chinese readers.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from nutch2py.search.evaluation.ranking_metrics import Judgement, read_judgement
 
 
 class Source(NamedTuple):
-    """A repository at a commit, and the site made of it.
+    """A repository at a commit, and its site.
 
-    ``files``: which of its files are pages; group 1 becomes the path of the page as ``path`` says ("{}" is the group).
-    ``also``: other hosts whose links mean this site. ``below``: the folder of the checkouts that holds the repository.
+    ``files``: pattern of the files that are pages; ``path`` forms a page's path from group 1 ("{}"). ``also``: other
+    hosts of the site. ``below``: subfolder of the checkouts with the repository.
     """
 
     host: str
@@ -94,14 +93,14 @@ SOURCES = (
 
 
 def all_checked_out(folder: Path) -> Path:
-    """Get the repositories at their commits, unless they are there; return the folder that holds them."""
+    """Fetch missing repositories at their commits; return their parent folder."""
     for source in SOURCES:
         checked_out(source.repository, source.commit, [source.folder], folder)
     return folder
 
 
 class Page(NamedTuple):
-    """A page of a site: its public path, and where its text is."""
+    """A page of a site: its public path and its file."""
 
     source: Source
     path: str
@@ -132,7 +131,7 @@ def _pages_of(source: Source, root: Path) -> Iterator[Page]:
 
 
 class Sites:
-    """All pages, and the pages that links mean."""
+    """All pages, and the resolution of links to them."""
 
     def __init__(self, checkouts: Path, sources: Sequence[Source] = SOURCES) -> None:
         self.sources = {source.host: source for source in sources}
@@ -150,7 +149,7 @@ class Sites:
                 self._known.setdefault((MDN, _plain(before)), self._known[MDN, _plain(after)])
 
     def resolve(self, page: Page, target: str) -> str:
-        """Return where a link of a page leads: a page of the collection, or what was written."""
+        """Return the target of a link: a page of the collection, or the URL as written."""
         if page.source.repository.endswith("/zh.javascript.info") and (found := re.match(r"(info|mdn):/?(.*)", target)):
             if found[1] == "info":
                 target = f"/{found[2]}"
@@ -179,7 +178,7 @@ class Sites:
         return known or (target if parts.netloc else f"https://{host}{path}")
 
     def html(self, page: Page) -> str:
-        """Return a page as a browser gets it: the text, links to its site's start and section, to its neighbours."""
+        """Return the HTML of a page: its text, links to its site's start and section, and to its neighbours."""
         text = page.file.read_text(encoding="utf-8")
 
         def resolve(target: str) -> str:
@@ -201,7 +200,7 @@ class Sites:
         return _document(f"{page.title} - {page.source.name}", f"<nav>{' › '.join(above)}</nav>{heading}{body}{below}")
 
     def _below(self, page: Page) -> str:
-        """Return links to the pages below this one, as sites list them, and to the one before and after it."""
+        """Return links to the pages below this one, as sites list them, and to the previous and next page."""
         siblings = self._children.get((page.source.host, posixpath.dirname(page.path.rstrip("/"))), [])
         at = next((i for i, each in enumerate(siblings) if each.url == page.url), 0)
         near = [siblings[i] for i in (at - 1, at + 1) if 0 <= i < len(siblings)] if page.source.host != MDN else []
@@ -216,7 +215,7 @@ class Sites:
         return grouped
 
     def home(self, source: Source) -> str:
-        """Return the start of a site: what lies in its uppermost folders, and in those that have no page."""
+        """Return the start page of a site: links to its top folders and to folders without a page."""
         mine = [page for page in self.pages.values() if page.source.host == source.host]
         tops: list[Page] = []
         for page in mine:
@@ -239,7 +238,7 @@ def _document(title: str, body: str) -> str:
 
 
 def _plain(path: str) -> str:
-    """Return what all ways to write the path of a page have in common."""
+    """Return the canonical form of a page's path."""
     path = unquote(path).lower()
     path = _LANGUAGE.sub("/docs/", path)
     path = re.sub(r"\.(?:html|mdx?)$", "", path.rstrip("/"))
@@ -252,7 +251,7 @@ _LANGUAGE = re.compile(
 
 
 def documents(collection: Sites) -> dict[str, Render]:
-    """Return what makes each page of the collection, by URL."""
+    """Return the renderers of all pages of the collection, by URL."""
     found: dict[str, Render] = {
         f"http://{source.host}/": partial(collection.home, source) for source in collection.sources.values()
     }
@@ -265,20 +264,20 @@ DATA = Path(__file__).parent
 
 
 def judged(judges: Sequence[Path] = ()) -> dict[str, dict[str, Judgement]]:
-    """Return the judgements of the nine sites; ``judges``: files of others, beside whom ours is one of several."""
+    """Return the judgements of the nine sites; ``judges``: files of further judges."""
     known = read_judgements(DATA / "judgements.tsv", *judges)
     unknown = known.keys() - {query for half in HALVES for query in read_queries(DATA / f"queries-{half}.txt")}
     if unknown:
-        raise InputError(f"nobody asks {', '.join(sorted(unknown))}: judge the queries of {DATA}/queries-*.txt")
+        raise InputError(f"unknown queries {', '.join(sorted(unknown))}: judge the queries of {DATA}/queries-*.txt")
     return known
 
 
 def nine_sites(checkouts: Path, judges: Sequence[Path] = ()) -> Collection:
-    """Return the collection of the nine sites; their repositories are got unless they are in the folder."""
+    """Return the collection of the nine sites; fetch missing repositories."""
     return Collection(
         "nine sites",
         ", ".join(f"{source.repository} {source.commit[:9]}" for source in SOURCES),
-        False,  # its judgements tell authorities, but nearly no page of it is linked to by another site
+        False,  # judgements have authorities, but hardly any page has links from another site
         [f"http://{source.host}/" for source in SOURCES],
         documents(Sites(all_checked_out(checkouts))),
         {half: read_queries(DATA / f"queries-{half}.txt") for half in HALVES},

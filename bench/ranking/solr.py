@@ -1,4 +1,4 @@
-"""Rankings of a Solr with the configset schema/solr: its handler for people, and our search, which asks it in plans."""
+"""Rankings of a Solr with the configset schema/solr: its search handler, and our search by plans."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Solr:
         self.client = SolrClient([address])
 
     def fill(self, crawl: Crawl) -> None:
-        """Send the documents; ranks are those that the table has."""
+        """Send the documents, with the ranks in the table."""
         without = crawl.properties["plugin.includes"].replace("indexer-embedded|", "")
         crawl.run("index", "-reindex", properties={"solr.server.url": self.address, "plugin.includes": without})
 
     def by_handler(self, query: str, weight: Weight, rows: int = 60) -> list[str]:
-        """Return the URLs that the handler for people finds, best first."""
+        """Return the URLs found by the search handler, best first."""
         answer = self.client.search(
             query, "nutch", rows=rows, fl="url", hl="false", facet="false", spellcheck="false",
             pagerank_power=weight.pagerank, opic_power=weight.opic,
@@ -33,7 +33,7 @@ class Solr:
         return [str(document["url"]) for document in answer["response"]["docs"]]
 
     def by_search(self, crawl: Crawl, settings: Mapping[str, str]) -> dict[str, list[tuple[float, str]]]:
-        """Return score and URL of what our search finds for each query of a crawl, best first."""
+        """Return score and URL of our search's results for each query of a crawl, best first."""
         here = {"solr.server.url": self.address, "search.backend": "solr"}
         conf = Configuration.load(overrides={**crawl.properties, **here, **settings})
         with closing(make_server_searcher(conf)) as searcher:

@@ -14,7 +14,7 @@ from nutch2py.search.evaluation.ranking_metrics import MetricDifference, Ranking
 
 
 def head(*names: str, left: int = 1) -> None:
-    """Print the head of a table; the first ``left`` columns are text."""
+    """Print the header of a table; the first ``left`` columns are text."""
     print("\n| " + " | ".join(names) + " |\n|" + "---|" * left + "--:|" * (len(names) - left))
 
 
@@ -24,7 +24,7 @@ def row(*cells: str) -> None:
 
 
 def collections(those: Sequence[Measured]) -> None:
-    """Print what the collections are."""
+    """Print a description of the collections."""
     head("collection", "authority planted or copied", "pages", "queries", "relevant pages, at least", "made of", left=2)
     for each in those:
         is_ = each.collection
@@ -35,7 +35,7 @@ def collections(those: Sequence[Measured]) -> None:
 
 
 def choice(found: Sequence[Tried], most: int = 12) -> None:
-    """Print the best of what was tried, by the tuning halves."""
+    """Print the best candidates by the tuning halves."""
     names = [*found[0].shares]
     head("tuning halves: quality as a share of its ceiling", "mean", *names)
     for each in found[:most]:
@@ -45,7 +45,7 @@ def choice(found: Sequence[Tried], most: int = 12) -> None:
 
 
 def parts() -> dict[str, tuple[Way, Way]]:
-    """Return each part of the ranking: its name, the way without it and the way with it."""
+    """Return each part of the ranking: its name, the ranking without it and with it."""
     now = default()
     power, formula = now.weight.pagerank or 0.25, now.weight.formula
     no_anchors = Text(settings=(("index.search.fields", "title^3 content url^1.5 host^2"),))
@@ -65,7 +65,7 @@ def parts() -> dict[str, tuple[Way, Way]]:
         f"classic PageRank ^ {power:g}": (TEXT, ranked(Formula(-1.0))),
         f"PageRank ^ {power:g}, a = 0.5": (TEXT, ranked(Formula(0.5))),
         f"the same, a = {formula.external:g} instead": (ranked(Formula(0.5)), ranked(Formula(formula.external))),
-        "the same, navigation left out": (ranked(Formula(formula.external)), ranked(formula)),
+        "the same, navigation ignored": (ranked(Formula(formula.external)), ranked(formula)),
         "one page of a host": (now, now._replace(weight=now.weight._replace(hosts=True))),
         f"**the default**, {now.weight}, instead of text alone": (TEXT, now),
         "the default instead of the one before, OPIC × PageRank ^ 0.02": (BEFORE, now),
@@ -75,7 +75,7 @@ def parts() -> dict[str, tuple[Way, Way]]:
 
 
 def worth(those: Sequence[Measured]) -> None:
-    """Print what each part is worth where, of quality and of precision: gain, interval and p."""
+    """Print the gain of each part in quality and precision, with interval and p."""
     for name, measure in (("quality", QUALITY), (f"P@{N}", PRECISION)):
         head(f"{name}, held out", *(each.collection.name for each in those))
         for part, (before, after) in parts().items():
@@ -87,7 +87,7 @@ def _gained(measured: Measured, after: Way, before: Way, measure: Measure) -> st
 
 
 def _said(base: float, found: MetricDifference) -> str:
-    """Return a gain on a mean in percent, the interval and p."""
+    """Return a gain relative to a mean in percent, with interval and p."""
     if not base:
         return "–"
     low, high = (f"{bound / base:+.0%}" for bound in (found.ci_low, found.ci_high))
@@ -99,13 +99,13 @@ WAYS = {"Nutch 2": NUTCH, "text alone": TEXT, "the default": default()}
 
 
 def places(those: Sequence[Measured]) -> None:
-    """Print precision and quality for each number of results that the paper looked at, beside the ceilings."""
+    """Print precision and quality for each number of results in the paper, with the ceilings."""
     for each in those:
         _places(each.collection.name, [(each, each.collection.queries[HELD_OUT])])
 
 
 def together(those: Sequence[Measured]) -> None:
-    """Print that of the queries of all collections that have as many relevant pages as the paper's, or more."""
+    """Print the same for queries of all collections with at least as many relevant pages as the paper's."""
     asked = [(each, each.enough(HELD_OUT, max(PLACES))) for each in those]
     count = sum(len(queries) for _, queries in asked)
     if count:
@@ -133,13 +133,13 @@ def _places(title: str, asked: Asked) -> None:
 
 
 def _columns(found: Sequence[Mapping[int, Sequence[RankingMetrics]]], measure: Measure) -> list[list[float]]:
-    """Return the measure of each query for each number of results, and the means over these numbers."""
+    """Return the metric of each query for each number of results, as means over these numbers."""
     columns = [[measure(score) for each in found for score in each[n]] for n in PLACES]
     return [*columns, [fmean(values) for values in zip(*columns, strict=True)]]
 
 
 def shares(those: Sequence[Measured]) -> None:
-    """Print measures as shares of their ceilings."""
+    """Print metrics as shares of their ceilings."""
     head("share of the ceiling, held out", *(each.collection.name for each in those))
     for name, measure in (("quality", QUALITY), ("P", PRECISION)):
         for n in (10, 20, 60):

@@ -1,8 +1,8 @@
-"""Rankings of a collection: how text is found × what relevance is multiplied by.
+"""Rankings of a collection: text matching × weights of documents.
 
 The embedded index multiplies relevance by powers of fields when it is written. Here it is written once for each way to
-cut Chinese, without weights, all matches of a query are taken with their relevance, and the weights are applied to
-them: the same order, which :func:`agrees` holds to an index made with the weights.
+segment Chinese, without weights. All matches of a query are read with their relevance, and weights are applied to them:
+the same order, which :func:`agrees` verifies with an index written with the weights.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EQUAL = 1e-6  # scores are numbers of 32 bits in the index
 
 
 class Matches(NamedTuple):
-    """The pages that a query matches, in the order of their URLs: relevance of text, and the field boost, of OPIC."""
+    """The matching pages of a query in URL order: relevance of text, and the field boost, of OPIC."""
 
     urls: list[str]
     relevance: Floats
@@ -38,13 +38,13 @@ class Matches(NamedTuple):
 
     @classmethod
     def of(cls, found: Iterable[tuple[str, float, float]]) -> Matches:
-        """Return those of rows of URL, relevance and boost."""
+        """Return the matches from rows of URL, relevance and boost."""
         rows = sorted(found)
         return cls([row[0] for row in rows], np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
 
 
 class Weight(NamedTuple):
-    """Powers of OPIC and of PageRank, and by which formula; ``hosts``: of each host the best page only."""
+    """Powers of OPIC and of PageRank, and its formula; ``hosts``: only the best page of each host."""
 
     opic: float = 0.0
     pagerank: float = 0.0
@@ -58,7 +58,7 @@ class Weight(NamedTuple):
 
 
 class Text(NamedTuple):
-    """How text is found: Chinese cut into ``words`` or ``characters``; other properties of searching."""
+    """Text matching: Chinese as ``words`` or ``characters``; other search properties."""
 
     chinese: str = "words"
     settings: tuple[tuple[str, str], ...] = ()
@@ -81,7 +81,7 @@ def ranking(matches: Matches, weight: Weight, ranks: Mapping[str, float]) -> lis
 
 
 def matches(crawl: Crawl, text: Text) -> dict[str, Matches]:
-    """Return all matches of each query of the collection by text alone; the index is written unless it is there."""
+    """Return all matches of each query of the collection by text alone; write a missing index."""
     settings = {
         "index.chinese": text.chinese,
         "index.weight.fields": "",
@@ -96,9 +96,9 @@ def matches(crawl: Crawl, text: Text) -> dict[str, Matches]:
 
 
 def agrees(crawl: Crawl, settings: Mapping[str, str], expected: Mapping[str, Sequence[str]]) -> int:
-    """Return for how many queries an index written by these settings finds the expected first 20, in their order.
+    """Return for how many queries an index with these settings returns the expected first 20, in their order.
 
-    Pages with equal scores, as a page and its mirror, may stand either way round.
+    Pages with equal scores, such as a page and its mirror, may be swapped.
     """
     written = {**settings, "index.embedded.path": str(crawl.work / "index-weighted")}
     crawl.run("pagerank", properties=settings)
@@ -111,7 +111,7 @@ def agrees(crawl: Crawl, settings: Mapping[str, str], expected: Mapping[str, Seq
 
 
 def same_order(found: Sequence[tuple[float, str]], expected: Sequence[str], n: int) -> bool:
-    """Tell whether the first ``n`` of scores and URLs have the expected order, but for those of one score."""
+    """Return whether the first ``n`` of scores and URLs have the expected order, except for equal scores."""
     expected = expected[:n]
     place = 0
     while place < min(n, len(found)):

@@ -1,1 +1,1 @@
-"""What jobs would cost on clusters that nobody has here: a model of measured costs (``scripts/bench scale``)."""
+"""Modelled cost of jobs on larger clusters, from measured costs (``scripts/bench scale``)."""

@@ -1,6 +1,6 @@
-"""scripts/bench scale: what each job would cost on 1 to 100 nodes, by a model of measured costs (docs/scale.md).
+"""scripts/bench scale: modelled cost of each job on 1 to 100 nodes (docs/scale.md).
 
-Nothing is run but arithmetic and a seeded simulation, some seconds of it, unless ``--calibrate`` measures this machine.
+It only runs arithmetic and a seeded simulation of some seconds, unless ``--calibrate`` measures this machine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS = (10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000)
 
 
 def results(rows: Sequence[int], nodes: Sequence[int], figures: Mapping[str, float], **options: Any) -> dict[str, Any]:
-    """Return what each job costs by rows and nodes, in a form that JSON carries.
+    """Return the cost of each job by rows and nodes, in a form for JSON.
 
     ``options``: of :class:`~bench.scaling.model.Cluster`.
     """
@@ -61,7 +61,7 @@ def _told(found: Outcome) -> dict[str, Any]:
 
 
 def clock(seconds: float) -> str:
-    """Return a time in two figures or so: ``42 s``, ``3.5 min``, ``2.1 h``, ``1.4 d``."""
+    """Return a time with about two digits: ``42 s``, ``3.5 min``, ``2.1 h``, ``1.4 d``."""
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
@@ -69,7 +69,7 @@ def clock(seconds: float) -> str:
 
 
 def tables(found: Mapping[str, Any]) -> str:
-    """Return the results as tables of Markdown, one for each size of the crawl."""
+    """Return the results as Markdown tables, one for each size of the crawl."""
     lines: list[str] = []
     for each in found["crawls"]:
         rows, table = each["crawl"]["rows"], each["table"]
@@ -95,13 +95,13 @@ def tables(found: Mapping[str, Any]) -> str:
 
 
 def figure_table(figures: Mapping[str, float]) -> str:
-    """Return the figures with where each comes from, as a table of Markdown."""
+    """Return the figures with their sources, as a Markdown table."""
     lines = ["| figure | value | from |", "|---|---|---|"]
     for name, figure in FIGURES.items():
         value, unit = figures[name], figure.unit
-        told = f"{value * 1e6:,.3g} µs" if unit.startswith(("CPU s", "s ")) and value < 0.1 else f"{value:,.3g}"
+        shown = f"{value * 1e6:,.3g} µs" if unit.startswith(("CPU s", "s ")) and value < 0.1 else f"{value:,.3g}"
         source = figure.source if value == figure.value else "given"
-        lines.append(f"| {name} | {told} {unit.removeprefix('CPU s ').removeprefix('s ')} | {source} |")
+        lines.append(f"| {name} | {shown} {unit.removeprefix('CPU s ').removeprefix('s ')} | {source} |")
     return "\n".join(lines)
 
 

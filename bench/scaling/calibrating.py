@@ -1,4 +1,4 @@
-"""Figures of this machine: a few jobs of two sizes each, and everything else in proportion."""
+"""Calibration: measures a few jobs of two sizes, and scales all figures of time in proportion."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bench.measuring import Measurement
 
 Measure = Callable[[int, Path, str], list[Measurement]]
 SIZES = (20_000, 60_000)
-_LINKED = 10  # an updatedb of so many times fewer pages takes about as long
+_LINKED = 10  # an updatedb of this many times fewer pages takes about as long
 _EMBEDDED: Mapping[str, float] = {"inject": 43.3e-6, "generate": 26.0e-6, "updatedb": 369.6e-6}
-"""CPU seconds of a record by docs/performance.md, where these jobs run inline on the embedded table."""
+"""CPU seconds per record in docs/performance.md, where these jobs run inline on the embedded table."""
 _SIZES_OF_THINGS = (".bytes", ".memory")
 
 
 def slope(measure: Measure, sizes: tuple[int, int]) -> float:
-    """Return the CPU seconds of one more row: two sizes, so that what every run costs is none of it."""
+    """Return the CPU seconds of one more row, by two sizes, which excludes the fixed cost of a run."""
     costs = []
     for size in sizes:
         with tempfile.TemporaryDirectory(prefix="nutch2py-bench-") as folder:
@@ -28,12 +28,12 @@ def slope(measure: Measure, sizes: tuple[int, int]) -> float:
 
 
 def machine_factor(slopes: Mapping[str, float]) -> float:
-    """Return how much more CPU this machine takes for the same than the one that the figures are of: the median job."""
+    """Return the CPU time of this machine relative to that of the figures, by the median job."""
     return statistics.median(slopes[name] / _EMBEDDED[name] for name in slopes)
 
 
 def calibrated(figures: Mapping[str, float], sizes: tuple[int, int] = SIZES) -> dict[str, float]:
-    """Measure inject, generate and updatedb here, and return all figures of time in that proportion."""
+    """Measure inject, generate and updatedb here, and return all figures of time in proportion."""
     few = sizes[0] // _LINKED, sizes[1] // _LINKED
     slopes = {
         "inject": slope(inject.measure, sizes),

@@ -1,4 +1,4 @@
-"""The figures of the model: what was measured, with where each comes from, and what is assumed, which says so."""
+"""Figures of the model: measured or assumed costs, with their sources."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SIDE = "measured side by side with Nutch, 22 November 2026, HBase 2.6"
 _CLEARING = "a list of 150,500 entries on HBase 2.6, one process, keys read and rows deleted, 23 November 2026"
 _GATEWAY = "raw happybase on HBase 2.6, one process, 22 November 2026"
 _YARN = "an empty job of 7 tasks on YARN, and the same in one container"
-_PARTS = f"; gateway and region server parted as in {PERFORMANCE}, the HBase store beside raw happybase"
+_PARTS = f"; gateway and region server split as in {PERFORMANCE}, the HBase store compared with raw happybase"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One number: seconds of CPU unless ``unit`` says otherwise. ``source``: the measurement, or why it is assumed."""
+    """One number, in CPU seconds unless ``unit`` is set. ``source``: measurement or reason."""
 
     value: float
     unit: str
@@ -32,12 +32,12 @@ def _micro(value: float, source: str, unit: str = "CPU s a row") -> Figure:
 
 
 FIGURES: Mapping[str, Figure] = {
-    # what every job costs, however small its work
+    # Fixed costs of every job.
     "start.driver": Figure(0.3, "CPU s a job", f"{PERFORMANCE}: an empty job"),
     "start.job": Figure(12.0, "s a Hadoop job", f"{_YARN}: 13 to 15 s in one container"),
     "start.task": Figure(2.5, "CPU s a task", f"{_YARN}: 21 to 27 CPU s against 7 to 8"),
     "shuffle.record": _micro(7.4, "1,000,000 records through mrjob: 5 µs its machinery, 2.4 µs the sort"),
-    # a row of each job: its task, the region server, the Thrift gateway
+    # Costs of a row by job: task, region server, Thrift gateway.
     "inject.task": _micro(38.8, f"{_HBASE}: 500,000 rows less 100,000"),
     "inject.region": _micro(81.0, f"{_HBASE}: 101.8 µs of servers{_PARTS}"),
     "inject.gateway": _micro(20.8, f"{_HBASE}: 101.8 µs of servers{_PARTS}"),
@@ -70,7 +70,7 @@ FIGURES: Mapping[str, Figure] = {
     "pagerank.link": _micro(
         0.073, f"{PERFORMANCE}, pagerank by MapReduce: 20 iterations over 10 links a page", "CPU s a link and iteration"
     ),
-    # what the one process of the driver does
+    # Costs in the driver process.
     "sample.row": _micro(14.0, f"{_GATEWAY}: a scan whose filter takes nothing, 71,000 rows a second", "s a row"),
     "seek.row": _micro(850, f"{_GATEWAY}: rows one by one, 1,170 a second", "s a row"),
     "delete.row": _micro(26.0, f"{_CLEARING}: 3.9 s, in calls of 1,000 rows; 6.8 s in calls of 10,000", "s a row"),
@@ -80,7 +80,7 @@ FIGURES: Mapping[str, Figure] = {
     "seed.byte": Figure(
         1.2e-8, "s a byte", "assumed: a seed file is read, made JSON and written again at 80 MB a second"
     ),
-    # sizes
+    # Sizes.
     "row.bytes": Figure(400, "bytes", "assumed: a row that was never fetched, compressed, with HBase's own"),
     "page.bytes": Figure(8_000, "bytes", "assumed: a fetched page of 10 KB with text, links, inlinks, compressed"),
     "entry.memory": Figure(390, "bytes", f"{PERFORMANCE}, generate: 81 MB for 100,000 chosen, 46 for 10,000"),
@@ -89,15 +89,15 @@ FIGURES: Mapping[str, Figure] = {
 
 
 def values(changed: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Return every figure by name, those of ``changed`` in place of the ones kept here."""
+    """Return every figure by name, with the values in ``changed``."""
     changed = changed or {}
     if unknown := sorted(set(changed) - set(FIGURES)):
-        raise InputError(f"the model has no figure {', '.join(unknown)}: bench scale --figures names them")
+        raise InputError(f"the model has no figure {', '.join(unknown)}: bench scale --figures lists them")
     return {name: changed.get(name, figure.value) for name, figure in FIGURES.items()}
 
 
 def read_figures(path: Path) -> dict[str, float]:
-    """Return the figures of a JSON file that ``bench scale --calibrate FILE`` wrote, or that somebody did."""
+    """Return the figures of a JSON file, such as one written by ``bench scale --calibrate FILE``."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {str(name): float(value) for name, value in found.items()}

@@ -1,4 +1,4 @@
-"""A batch laid out for fetch tasks: hosts of very different size, each asked by one task, politely."""
+"""Simulates the fetch tasks of a batch: hosts of very different size, each fetched by one task with a delay."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Sizes = NDArray[np.int64]
 
 
 class Fetching(NamedTuple):
-    """How long a fetch takes, in seconds of the clock, and what its longest task waits for.
+    """Duration of a fetch in seconds of wall time, and its limits.
 
-    ``hosts``: the longest host alone. ``tasks``: the task with most to do. ``idle``: how much of the tasks' time goes
-    by without work, from 0 to 1.
+    ``hosts``: the longest host alone. ``tasks``: the longest task. ``idle``: share of the tasks' time without work,
+    from 0 to 1.
     """
 
     seconds: float
@@ -26,12 +26,12 @@ class Fetching(NamedTuple):
 
 @lru_cache(4)
 def host_sizes(pages: int, hosts: int, most: int, seed: int) -> Sizes:
-    """Return how many pages of a batch each host has: by Zipf's law, none more than ``most``, about ``pages`` in all.
+    """Return the number of pages of each host in a batch: by Zipf's law, at most ``most``, about ``pages`` in total.
 
-    What the cap takes from large hosts goes to those that have room, as generate takes the next best.
+    The excess of large hosts goes to hosts with room, as generate selects the next best.
     """
     weights = 1.0 / np.arange(1, hosts + 1)
-    low, high = pages / weights.sum(), float(most * hosts)  # of the first host, if there were no cap
+    low, high = pages / weights.sum(), float(most * hosts)  # of the first host, without a cap
     for _ in range(60):
         middle = (low * high) ** 0.5
         low, high = (middle, high) if np.minimum(middle * weights, most).sum() < pages else (low, middle)
@@ -43,11 +43,11 @@ def host_sizes(pages: int, hosts: int, most: int, seed: int) -> Sizes:
 def fetching(
     sizes: Sizes, tasks: int, slots: int, *, delay: float, page: float, answer: float, threads: int, seed: int
 ) -> Fetching:
-    """Lay hosts out over ``tasks`` partitions and let each be fetched.
+    """Distribute hosts over ``tasks`` partitions and simulate the fetch.
 
     A partition takes the longest of: its largest host, one page every ``delay`` seconds; its pages at ``page`` CPU
-    seconds each in one process; its pages at ``answer`` seconds each, ``threads`` at a time. ``slots``: tasks that run
-    at the same time.
+    seconds each in one process; its pages at ``answer`` seconds each, ``threads`` concurrently. ``slots``: concurrent
+    tasks.
     """
     where = np.random.default_rng(seed + 1).integers(0, tasks, len(sizes))
     pages = np.bincount(where, weights=sizes, minlength=tasks)

@@ -1,6 +1,6 @@
-"""What each job does where, as phases: read off ``nutch2py/jobs``, with HBase and ``-r hadoop``.
+"""Phases of each job, after ``nutch2py/jobs`` with HBase and ``-r hadoop``.
 
-What one process does whatever the cluster's size stands in ``serial``; the names are those of the tables.
+``serial`` is the work of a single process, independent of the cluster's size; its keys are the names in the tables.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from bench.scaling.model import BOUND_BY_REGIONS, Cluster, Crawl, Phase
 Figures = Mapping[str, float]
 Phases = list[Phase]
 _SEED_BYTES = 40
-_BLOCK = 1_000  # entries of a block of chosen ones
+_BLOCK = 1_000  # entries of a candidate block
 _JOURNAL_BLOCK = 500
-_MANY = 100_000  # entries of a batch list that is not sampled to be cut
+_MANY = 100_000  # entries of a batch list that is split without sampling
 _FEW = 500_000  # rows of the derived table that the driver deletes itself
 _PAGE_MOVED = 12_000  # bytes of a page between task, gateway, region server
 _ROW_MOVED = 250
@@ -26,12 +26,12 @@ _RANK_BUCKETS = 1_024
 
 
 def regions(crawl: Crawl, cluster: Cluster, figures: Figures) -> int:
-    """Return how many regions the table has."""
+    """Return the number of regions of the table."""
     return max(1, math.ceil(crawl.stored(figures) / (cluster.region_bytes * 0.75)))
 
 
 def _scan(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase:
-    """Return a pass over every row, a map task a region: more tasks would have the driver sample the whole table."""
+    """Return a pass over every row, with a map task per region: more tasks would sample the whole table."""
     count = regions(crawl, cluster, figures)
     return Phase(
         starts=1,
@@ -47,7 +47,7 @@ def _scan(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase:
 
 
 def _batch(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase:
-    """Return a pass over the rows of a batch, by its list: a long one is cut by the numbers of its entries."""
+    """Return a pass over the rows of a batch by its list; a long list is split by entry numbers."""
     count = crawl.top_n
     cutting = count * figures["sample.row"]
     if count >= _MANY:
@@ -65,7 +65,7 @@ def _batch(crawl: Crawl, cluster: Cluster, figures: Figures, name: str) -> Phase
 
 
 def _clearing(rows: float, name: str, cluster: Cluster, figures: Figures) -> Phase:
-    """Return the deletion of rows of the derived table: tasks do it where there are many."""
+    """Return the deletion of rows of the derived table, by tasks if there are many."""
     if rows <= _FEW:
         return Phase(serial={f"the driver deletes {name}": rows * figures["delete.row"]})
     each = {what: rows * figures[f"delete.{what}"] for what in ("task", "region", "gateway")}
@@ -73,13 +73,13 @@ def _clearing(rows: float, name: str, cluster: Cluster, figures: Figures) -> Pha
 
 
 def inject(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Seeds for as many rows as a batch has: the driver reads the seed file and hands its pieces on."""
+    """Return the injection of as many seeds as a batch has rows; the driver splits the seed file."""
     seeds = crawl.top_n
     size = seeds * _SEED_BYTES
     each = {what: seeds * figures[f"inject.{what}"] for what in ("task", "region", "gateway")}
-    handing_on = {"the driver hands on the seed file": size * figures["seed.byte"]}
+    splitting = {"the driver splits the seed file": size * figures["seed.byte"]}
     tasks = max(cluster.all_slots, math.ceil(size / (16 << 20)))
-    mapped = Phase(serial=handing_on, starts=1, tasks=tasks, task=each["task"] / 2)
+    mapped = Phase(serial=splitting, starts=1, tasks=tasks, task=each["task"] / 2)
     written = Phase(
         tasks=cluster.all_slots,
         task=each["task"] / 2 + seeds * figures["shuffle.record"],
@@ -104,12 +104,12 @@ def _marking(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phase:
 
 
 def _entries(crawl: Crawl, tasks: int) -> float:
-    """Return how many entries map tasks give on: each topN at most, for a task cannot know of the others."""
+    """Return the number of entries from map tasks: at most topN of each, since tasks are independent."""
     return min(crawl.rows * crawl.due, tasks * crawl.top_n)
 
 
 def generate_by_one(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """As it was until now: one reduce task takes topN of what all map tasks give."""
+    """Return the former phases: one reduce task takes topN of the entries of all map tasks."""
     scan = _scan(crawl, cluster, figures, "generate")
     entries = _entries(crawl, scan.tasks)
     due_of_task = crawl.rows * crawl.due / scan.tasks
@@ -121,7 +121,7 @@ def generate_by_one(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
 
 
 def generate(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Reduce tasks take the best of their buckets; the driver finds the cut among the first entries of their blocks."""
+    """Return the phases: reduce tasks take the best of their buckets; the driver finds the cut by first entries."""
     scan = _scan(crawl, cluster, figures, "generate")
     entries = _entries(crawl, scan.tasks)
     held = min(2.0 * crawl.top_n, crawl.rows * crawl.due / scan.tasks, 1_000_000)
@@ -160,12 +160,12 @@ def _fetching(crawl: Crawl, slots: int, page: float) -> Fetching:
 
 
 def fetched(crawl: Crawl, cluster: Cluster, figures: Figures) -> Fetching:
-    """Return how the batch's hosts are fetched."""
+    """Return the simulation of the batch's hosts."""
     return _fetching(crawl, cluster.all_slots, figures["fetch.task"])
 
 
 def fetch(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Read the list in one pass, then fetch politely, a task a partition."""
+    """Read the list in one pass, then fetch with delays, one task per partition."""
     found = fetched(crawl, cluster, figures)
     phase = _batch(crawl, cluster, figures, "fetch")
     names = {"politeness to the largest hosts": found.hosts, "pages of a fetch task": found.tasks}
@@ -179,15 +179,15 @@ def parse(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
 
 
 def updatedb(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Pass over the batch, turn links to rows, keep the journal; a second job writes it."""
+    """Pass over the batch, invert links, write the journal; a second job applies it."""
     phase = _batch(crawl, cluster, figures, "updatedb")
-    changes = crawl.top_n * 6  # rows: the pages, and those that their links lead to, most of them on their hosts
+    changes = crawl.top_n * 6  # rows: the pages and their link targets, most of them on the same hosts
     phase.task += crawl.top_n * crawl.links * figures["shuffle.record"]
     phase.moved += crawl.top_n * crawl.links * 150
     blocks = changes / _JOURNAL_BLOCK
     writing = Phase(
         serial={
-            "the driver cuts the journal": blocks * figures["sample.row"],
+            "the driver splits the journal": blocks * figures["sample.row"],
             "the driver deletes the journal": blocks * figures["delete.row"],
         },
         starts=1,
@@ -198,7 +198,7 @@ def updatedb(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
 
 
 def index(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Pass over the batch; Solr is on as many machines of its own; then the list goes."""
+    """Pass over the batch, with Solr on as many other machines; then delete the list."""
     phase = _batch(crawl, cluster, figures, "index")
     solr = crawl.top_n * figures["index.solr"] / (cluster.nodes * cluster.cores)
     phase.fixed = {"Solr, on as many nodes again": solr}
@@ -206,28 +206,28 @@ def index(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
 
 
 def stats(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Pass over every row: HBase keeps no figures."""
+    """Pass over every row: HBase stores no statistics."""
     return [_scan(crawl, cluster, figures, "stats")]
 
 
 def dedup(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Pass over every row, of which those fetched go through the shuffle."""
+    """Pass over every row; fetched ones go through the shuffle."""
     costs = {**figures, "dedup.region": figures["stats.region"], "dedup.gateway": figures["stats.gateway"]}
     grouped = crawl.rows * crawl.fetched * figures["shuffle.record"]
     return [_scan(crawl, cluster, costs, "dedup"), Phase(tasks=cluster.all_slots, task=grouped)]
 
 
 def pagerank(crawl: Crawl, cluster: Cluster, figures: Figures) -> Phases:
-    """Make blocks of the table, iterate over them, write ranks; then the blocks go."""
+    """Build blocks of the table, iterate over them, write ranks, delete the blocks."""
     pages = crawl.rows * crawl.fetched
     links = pages * crawl.links
     costs = {**figures, "pagerank.task": figures["pagerank.page"] * crawl.fetched}
     costs |= {"pagerank.region": figures["stats.region"], "pagerank.gateway": figures["stats.gateway"]}
     blocks = max(1.0, pages / _BLOCK_PAGES)
-    # each block has a row for each block that its links lead to
+    # Each block has a row for each block that its links target.
     rows = blocks * min(blocks, 0.2 * _BLOCK_PAGES * crawl.links + 1) + 3 * blocks
     tasks = cluster.all_slots
-    first = Phase(serial={"the driver cuts the blocks": rows * figures["sample.row"]})
+    first = Phase(serial={"the driver splits the blocks": rows * figures["sample.row"]})
     once = Phase(
         starts=1,
         tasks=tasks,
@@ -256,4 +256,4 @@ JOBS: Mapping[str, Callable[[Crawl, Cluster, Figures], Phases]] = {
     "dedup": dedup,
     "readdb -stats": stats,
 }
-"""What each job does, by its name in the tables. Inject brings a hundredth of the rows."""
+"""Phases of each job by its name in the tables. Inject adds a hundredth of the rows."""

@@ -1,8 +1,8 @@
-"""The model: phases of jobs on a cluster, and what each waits for.
+"""The model: phases of jobs on a cluster, and their bottlenecks.
 
-A phase is tasks that read and write the table, and what one process does alone before or after them. Its time on the
-clock is that of the one process plus the longest of what the rest needs: the tasks in their slots (list scheduling of
-tasks of unlike size, seeded), all CPU on all cores, the gateways' CPU, the network, the disks.
+A phase has tasks that read and write the table, and work of a single process before or after them. Its wall time is
+that of the single process plus the maximum of: tasks in their slots (seeded list scheduling of unequal tasks), CPU on
+all cores, the gateways' CPU, network, and disks.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _START = "starting tasks"
 
 @dataclass(frozen=True, kw_only=True)
 class Cluster:
-    """Machines that are alike: each runs tasks, a region server, a DataNode and, unless there are fewer, a gateway.
+    """Identical machines: each runs tasks, a region server, a DataNode and, unless there are fewer, a gateway.
 
-    ``slots``: tasks of a node at a time; the other cores are the servers'. ``network``, ``disk``: bytes a second of a
-    node. ``region_bytes``: at which HBase splits a region. ``memory``: bytes that a task may hold. ``gateways``: Thrift
-    gateways in all, 0 for one on each node.
+    ``slots``: concurrent tasks per node; the other cores serve the servers. ``network``, ``disk``: bytes per second of
+    a node. ``region_bytes``: split size of a region. ``memory``: bytes per task. ``gateways``: number of Thrift
+    gateways, 0 for one per node.
     """
 
     nodes: int
@@ -37,12 +37,12 @@ class Cluster:
 
     @property
     def all_slots(self) -> int:
-        """Tasks at a time."""
+        """Concurrent tasks."""
         return self.nodes * self.slots
 
     @property
     def all_gateways(self) -> int:
-        """Gateways in all."""
+        """Number of gateways."""
         return min(self.gateways or self.nodes, self.nodes)
 
 
@@ -50,8 +50,8 @@ class Cluster:
 class Crawl:
     """A crawl of ``rows`` rows.
 
-    ``fetched``, ``due``: shares of the rows. ``batch``: URLs of a batch, a share, too. ``max_count``: of a host in a
-    batch. ``delay``: seconds between two requests to a host. ``answer``: seconds that a server takes for a page.
+    ``fetched``, ``due``: shares of the rows. ``batch``: URLs of a batch, as a share. ``max_count``: URLs of a host in a
+    batch. ``delay``: seconds between two requests to a host. ``answer``: seconds of a response.
     """
 
     rows: int
@@ -73,19 +73,19 @@ class Crawl:
         return max(1, int(self.rows * self.batch))
 
     def stored(self, figures: Mapping[str, float]) -> float:
-        """Return the bytes of the table."""
+        """Return the size of the table in bytes."""
         return self.rows * (figures["row.bytes"] + self.fetched * figures["page.bytes"])
 
 
 @dataclass(kw_only=True)
 class Phase:
-    """One Hadoop job's map or reduce side, or what a driver does alone.
+    """A map or reduce phase of a Hadoop job, or work of a driver alone.
 
-    ``serial``: seconds of one process by what it does. ``tasks``: how many, 0 for none. ``task``, ``region``,
-    ``gateway``: CPU seconds in all. ``moved``: bytes over the network. ``read``: bytes from disks. ``uneven``: tasks
-    are as unlike as regions are. ``held``: bytes that the largest process holds. ``starts``: Hadoop jobs that begin
-    here. ``limit``: the word for what limits ``tasks``. ``fixed``: seconds that pass whatever there is, as for
-    politeness, by what for.
+    ``serial``: seconds of a single process by activity. ``tasks``: number, 0 for none. ``task``, ``region``,
+    ``gateway``: CPU seconds in total. ``moved``: bytes over the network. ``read``: bytes from disks. ``uneven``: tasks
+    vary as much as regions. ``held``: memory of the largest process in bytes. ``starts``: number of Hadoop jobs that
+    start here. ``limit``: name of the limit of ``tasks``. ``fixed``: seconds independent of the cluster, such as
+    crawl delays, by reason.
     """
 
     serial: dict[str, float] = field(default_factory=dict)
@@ -104,9 +104,9 @@ class Phase:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job costs: seconds of the clock, CPU seconds of all machines, what most of the time goes to.
+    """Cost of a job: seconds of wall time, CPU seconds of all machines, and the bottleneck.
 
-    ``parts``: seconds by what they go to. ``held``: bytes of the largest process.
+    ``parts``: seconds by activity. ``held``: memory of the largest process in bytes.
     """
 
     seconds: float
@@ -116,12 +116,12 @@ class Outcome:
 
     @property
     def binds(self) -> str:
-        """What most of the time goes to."""
+        """The bottleneck: the activity with most of the time."""
         return max(self.parts, key=lambda name: self.parts[name])
 
 
 def makespan(durations: Sequence[float], slots: int) -> float:
-    """Return when the last task ends, each given to the slot that is free first, in their order."""
+    """Return the end of the last task when each goes to the first free slot, in order."""
     ends = [0.0] * min(slots, len(durations))
     for duration in durations:
         heapq.heapreplace(ends, ends[0] + duration)
@@ -129,14 +129,14 @@ def makespan(durations: Sequence[float], slots: int) -> float:
 
 
 def region_shares(count: int, seed: int) -> list[float]:
-    """Return what share of a table each region has: a region that was split is half as full as it gets."""
+    """Return the share of the table in each region: a split region is half full."""
     chance = random.Random(seed)
     sizes = [chance.uniform(0.5, 1.0) for _ in range(count)]
     return [size / sum(sizes) for size in sizes]
 
 
 def outcome(phases: Sequence[Phase], cluster: Cluster, figures: Mapping[str, float], seed: int) -> Outcome:
-    """Return what phases cost, one after the other."""
+    """Return the cost of phases in sequence."""
     parts: dict[str, float] = {}
     cpu = figures["start.driver"]
     _add(parts, "the driver", figures["start.driver"])
@@ -155,7 +155,7 @@ def outcome(phases: Sequence[Phase], cluster: Cluster, figures: Mapping[str, flo
 
 
 def work(phases: Sequence[Phase], figures: Mapping[str, float]) -> float:
-    """Return the CPU seconds of the work itself: without the start of tasks, and whatever the cluster."""
+    """Return the CPU seconds of the work itself, without the start of tasks, independent of the cluster."""
     each = (phase.task + phase.region + phase.gateway + sum(phase.serial.values()) for phase in phases)
     return figures["start.driver"] + sum(each)
 
@@ -184,9 +184,9 @@ def _add(parts: dict[str, float], what: str, seconds: float) -> None:
 
 
 def stops_scaling(seconds: Mapping[int, float]) -> int:
-    """Return the number of nodes behind which a job gains less than half of what the nodes are more.
+    """Return the number of nodes above which the speedup is less than half of the additional nodes.
 
-    ``seconds``: of the clock, by number of nodes.
+    ``seconds``: wall time by number of nodes.
     """
     counts = sorted(seconds)
     for few, many in pairwise(counts):

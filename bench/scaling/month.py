@@ -1,4 +1,4 @@
-"""What a crawl of so many pages needs in a month, in which each is fetched once: cores, disks, bandwidth."""
+"""Needs of a crawl that fetches each page once a month: cores, disks, bandwidth."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from bench.scaling.model import Cluster, Crawl, outcome, work
 
 DAYS = 30
 _TIMES = {"generate": 30, "fetch": 30, "parse": 30, "updatedb": 30, "index": 30, "dedup": 4, "pagerank": 1}
-"""Runs in a month: a batch a day."""
+"""Runs per month: a batch a day."""
 _COPIES, _FULL, _BUSY = 3, 0.6, 0.5
-_TRANSFER = 30_000  # bytes of a page on its way, assumed
+_TRANSFER = 30_000  # bytes of a page in transfer, assumed
 
 
 def month(pages: int, nodes: int, figures: Mapping[str, float]) -> list[tuple[str, float, float]]:
-    """Return (job, cores that it keeps busy all month, hours of the clock that its runs take on ``nodes``)."""
+    """Return (job, busy cores over the month, hours of wall time of its runs on ``nodes``)."""
     crawl, cluster = crawl_of(pages), Cluster(nodes=nodes)
     found = []
     for job, times in _TIMES.items():
@@ -26,13 +26,13 @@ def month(pages: int, nodes: int, figures: Mapping[str, float]) -> list[tuple[st
 
 
 def crawl_of(pages: int) -> Crawl:
-    """Return a crawl with so many fetched pages, which knows five times as many, and fetches each in a month."""
+    """Return a crawl with a number of fetched pages and five times as many known ones, each fetched once a month."""
     rows = 5 * pages
     return Crawl(rows=rows, batch=pages / DAYS / rows)
 
 
 def text(pages: int, nodes: int, figures: Mapping[str, float]) -> str:
-    """Return the month as a table of Markdown, and a line for disks and bandwidth."""
+    """Return the month as a Markdown table, with a line for disks and bandwidth."""
     crawl, found = crawl_of(pages), month(pages, nodes, figures)
     solr = pages * figures["index.solr"] / (DAYS * 86_400)
     cores = sum(cores for _, cores, _ in found)

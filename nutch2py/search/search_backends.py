@@ -1,4 +1,4 @@
-"""What the search page asks of an index: hits, facets, a document, and why it was found. Embedded or Solr."""
+"""Search back ends of the search page, the API and the commands: embedded index, search server, Solr handler."""
 
 from __future__ import annotations
 
@@ -32,44 +32,44 @@ from nutch2py.search.suggestions.suggester import MAX_TITLE_SUGGESTIONS, Suggest
 
 T = TypeVar("T")
 FEW_HITS = 3
-"""Fewer hits than that, and another spelling is offered."""
-_HANDLER_FACETS = ("host", "type", "lang")  # facets of a Solr without our words
-_SUGGESTION_TTL = 60.0  # seconds that words of a server are suggested without asking for them anew
-_COMMIT_CHECK_INTERVAL = 5.0  # seconds that an open index is used before newer commits are looked for
+"""Minimum number of hits without a spelling suggestion."""
+_HANDLER_FACETS = ("host", "type", "lang")  # facets of a Solr without our term fields
+_SUGGESTION_TTL = 60.0  # seconds; lifetime of cached suggestions of a server
+_COMMIT_CHECK_INTERVAL = 5.0  # seconds between checks for newer commits
 
 
 class SearchBackend(Protocol):
-    """An index as the search page sees it; used from several threads."""
+    """An index for searches from several threads."""
 
     def search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
-        """Return hits; ``filters``: value by facet."""
+        """Return hits. ``filters``: values by facet."""
 
     def search_with_cursor(
         self, query: str, options: SearchOptions, start: int, rows: int, cursor: str = ""
     ) -> tuple[SearchResult, str]:
-        """Return hits from ``start`` or a ``cursor`` on ("*": the first), and the cursor behind them, "" at the end."""
+        """Return hits from ``start`` or ``cursor`` on ("*": the first), and the next cursor, "" at the end."""
 
     def facets(self, query: str, filters: dict[str, str]) -> FacetCounts:
-        """Return the values by which the result can be narrowed."""
+        """Return the values of facets that can filter the result."""
 
     def get_document(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of a document, None when it is not in the index."""
 
     def explain(self, query: str, document_id: str) -> str | None:
-        """Return why a document has its score, as text of several lines; None when the query does not find it."""
+        """Return the explanation of a score as text; None when the query does not match the document."""
 
     def correct_query(self, query: str) -> str:
-        """Return what was perhaps meant by a query that finds little, which finds something; empty: nothing better."""
+        """Return a corrected query with matches for a query with few hits; "" when there is none."""
 
     def suggest(self, prefix: str) -> Suggestions:
-        """Return what may be meant by the beginning of a query."""
+        """Return suggestions for the start of a query."""
 
     def count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
 
 
 def open_search_backend(conf: Configuration) -> SearchBackend:
-    """Return the index that :func:`nutch2py.search.search_service.search_backend_name` names."""
+    """Return the back end of :func:`nutch2py.search.search_service.search_backend_name`."""
     if search_backend_name(conf) == "embedded":
         return EmbeddedSearchBackend(conf)
     searcher = open_server_searcher(conf)
@@ -77,7 +77,7 @@ def open_search_backend(conf: Configuration) -> SearchBackend:
 
 
 class EmbeddedSearchBackend:
-    """The embedded index. It is opened again when it was rebuilt, and shows commits a few seconds old at most."""
+    """The embedded index. It is reopened after a rebuild, and shows new commits after some seconds."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
@@ -93,12 +93,11 @@ class EmbeddedSearchBackend:
             self._checked_at = now
             try:
                 self._searcher.index_dir.check_version()
-                commit = (
-                    self._searcher.index_dir.current_commit()
-                )  # before the reload, which may see one that is newer still
+                # Read before the reload, which may load an even newer commit.
+                commit = self._searcher.index_dir.current_commit()
                 if commit != self._current_commit:
                     self._searcher.reload()
-                    self._current_commit, self._suggester = commit, None  # other documents have other words
+                    self._current_commit, self._suggester = commit, None  # other documents have other terms
             except (IndexingError, ValueError, OSError):
                 self._searcher = self._current_commit = self._suggester = None
         if self._searcher is None:
@@ -113,29 +112,29 @@ class EmbeddedSearchBackend:
     def search_with_cursor(
         self, query: str, options: SearchOptions, start: int, rows: int, cursor: str = ""
     ) -> tuple[SearchResult, str]:
-        """Return hits, and the cursor behind them."""
+        """Return hits and the next cursor."""
         with self._lock:
             return search_with_cursor(self._open_searcher(), query, start, rows, options, cursor)
 
     def count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         with self._lock:
             return self._open_searcher().count()
 
     def suggest(self, prefix: str) -> Suggestions:
-        """Return words of the index that begin as the last one typed, and titles."""
+        """Return completions of the last word, and titles."""
         with self._lock:
             searcher = self._open_searcher()
             self._suggester = self._suggester or Suggester(searcher)
             return self._suggester.suggest(prefix)
 
     def correct_query(self, query: str) -> str:
-        """Return the query with unknown words replaced by near ones."""
+        """Return the query with unknown words replaced by similar ones."""
         with self._lock:
             return correct_query(self._open_searcher(), query)
 
     def facets(self, query: str, filters: dict[str, str]) -> FacetCounts:
-        """Return the values that the best hits have; their counts are those of all hits."""
+        """Return the values of all hits."""
         with self._lock:
             return select_facets(
                 self._open_searcher().count_facets(query, SearchOptions.from_filters(filters)), filters
@@ -147,30 +146,30 @@ class EmbeddedSearchBackend:
             return self._open_searcher().get_document(document_id)
 
     def explain(self, query: str, document_id: str) -> str | None:
-        """Return BM25's parts as an indented tree, and the weight that multiplies them."""
+        """Return BM25's parts as an indented tree, and the weight."""
         with self._lock:
             searcher = self._open_searcher()
-            told = searcher.explain(query, document_id)
+            explanation = searcher.explain(query, document_id)
             fields = searcher.get_document(document_id)
-            aged = searcher.explain_freshness(fields) if fields else ""
-        if told is None or fields is None:
+            freshness = searcher.explain_freshness(fields) if fields else ""
+        if explanation is None or fields is None:
             return None
-        tree = json.loads(told)
+        tree = json.loads(explanation)
         powers = DocumentWeights(self.conf).powers
-        shown = " · ".join(f"({name} {fields.get(name, '1')}) ^ {power:g}" for name, power in powers.items()) or "1"
-        rule = f" × freshness\n{aged}" if aged else ""
-        return f"score = relevance × weight{rule}\nweight: {shown}\nrelevance:\n" + "\n".join(format_tree(tree))
+        weight = " · ".join(f"({name} {fields.get(name, '1')}) ^ {power:g}" for name, power in powers.items()) or "1"
+        rule = f" × freshness\n{freshness}" if freshness else ""
+        return f"score = relevance × weight{rule}\nweight: {weight}\nrelevance:\n" + "\n".join(format_tree(tree))
 
 
 class _SearcherPool(Generic[T]):
-    """What asks a server, one for each request at a time; ``make`` gives another where ``first`` and all are taken."""
+    """Pool of searchers, one per concurrent request; ``create`` makes another when none is idle."""
 
     def __init__(self, create: Callable[[], T], first: T) -> None:
         self._create, self._idle_searchers = create, [first]
 
     @contextmanager
     def acquire(self) -> Iterator[T]:
-        """Give one that nobody else has within the block."""
+        """Yield a searcher for exclusive use within the block."""
         try:
             searcher = self._idle_searchers.pop()
         except IndexError:
@@ -182,7 +181,7 @@ class _SearcherPool(Generic[T]):
 
 
 class ServerSearchBackend:
-    """A server that was sent our words. Each request has a connection of its own."""
+    """A server with our term fields. Each concurrent request has its own connection."""
 
     def __init__(self, conf: Configuration, first: ServerSearcher) -> None:
         self.conf = conf
@@ -197,24 +196,24 @@ class ServerSearchBackend:
     def search_with_cursor(
         self, query: str, options: SearchOptions, start: int, rows: int, cursor: str = ""
     ) -> tuple[SearchResult, str]:
-        """Return hits, and the cursor behind them."""
+        """Return hits and the next cursor."""
         with self._pool.acquire() as searcher:
             return search_with_cursor(searcher, query, start, rows, options, cursor)
 
     def count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         with self._pool.acquire() as searcher:
             return searcher.count()
 
     def suggest(self, prefix: str) -> Suggestions:
-        """Return words of the index that begin as the last one typed, and titles."""
+        """Return completions of the last word, and titles."""
         if time.monotonic() - self._cached_since > _SUGGESTION_TTL:
             self._suggestion_cache, self._cached_since = SuggestionCache(), time.monotonic()
         with self._pool.acquire() as searcher:
             return Suggester(searcher, self._suggestion_cache).suggest(prefix)
 
     def correct_query(self, query: str) -> str:
-        """Return the query with unknown words replaced by near ones."""
+        """Return the query with unknown words replaced by similar ones."""
         with self._pool.acquire() as searcher:
             return correct_query(searcher, query)
 
@@ -235,7 +234,7 @@ class ServerSearchBackend:
 
 
 class SolrHandlerBackend:
-    """A Solr collection without our words, asked by its handler. Each request has a connection of its own."""
+    """A Solr collection without our term fields, searched by its handler; one connection per concurrent request."""
 
     def __init__(self, conf: Configuration) -> None:
         self._pool = _SearcherPool(lambda: SolrHandlerSearcher(conf), SolrHandlerSearcher(conf))
@@ -247,68 +246,72 @@ class SolrHandlerBackend:
 
     def _search(self, query: str, filters: dict[str, str], start: int, rows: int) -> SearchResult:
         if unknown := [name for name in filters if name not in _HANDLER_FACETS]:
-            raise InputError(f"this Solr has no words of ours, so nothing to narrow by {unknown[0]}: index -reindex")
+            raise InputError(f"this Solr has no term fields, so no filter {unknown[0]}: run index -reindex")
         with self._pool.acquire() as searcher:
             return searcher.search(add_filters(query, filters), start, rows)._replace(query=query)
 
     def search_with_cursor(
         self, query: str, options: SearchOptions, start: int, rows: int, cursor: str = ""
     ) -> tuple[SearchResult, str]:
-        """Return hits; the handler knows no cursor and no order by date."""
+        """Return hits; the handler supports neither cursors nor sorting by date."""
         if cursor or options.newest_first or options.half_life_days:
             raise InputError(
-                "this Solr has no words of ours, so no cursor, no order by date and no freshness: index -reindex"
+                "this Solr has no term fields, so no cursor, no sorting by date and no freshness: run index -reindex"
             )
         filters = {{"site": "host"}.get(name, name): value for name, value in options.filters}
-        by = self._collapse_mode if options.collapse_mode is None else options.collapse_mode
-        return self._search_collapsed(query, filters, start, rows, by), ""
+        mode = self._collapse_mode if options.collapse_mode is None else options.collapse_mode
+        return self._search_collapsed(query, filters, start, rows, mode), ""
 
     def _search_collapsed(self, query: str, filters: dict[str, str], start: int, rows: int, mode: str) -> SearchResult:
         if mode != COLLAPSE_BY_HOST:
-            found = self._search(query, filters, start, rows)
-            return found._replace(note=NO_SKETCHES_MESSAGE) if mode else found
-        began = time.perf_counter()
+            result = self._search(query, filters, start, rows)
+            return result._replace(note=NO_SKETCHES_MESSAGE) if mode else result
+        started = time.perf_counter()
 
         def find(begin: int, number: int, _: tuple[str, ...]) -> tuple[int, list[Hit]]:
-            found = self._search(query, filters, begin, number)
-            return found.total, found.hits
+            result = self._search(query, filters, begin, number)
+            return result.total, result.hits
 
-        total, hits, shown, note = collapse_hits(find, mode, start, rows)
-        return SearchResult(query, start, total, hits, (time.perf_counter() - began) * 1000, shown, note)
+        total, hits, collapsed_total, note = collapse_hits(find, mode, start, rows)
+        return SearchResult(query, start, total, hits, (time.perf_counter() - started) * 1000, collapsed_total, note)
 
     def count(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
         return int(self._query_handler("*:*", rows=0)["response"]["numFound"])
 
     def facets(self, query: str, filters: dict[str, str]) -> FacetCounts:
         """Return the values of all hits."""
-        answer = self._query_handler(add_filters(query, filters), rows=0, facet="true", **{"facet.field": list(_HANDLER_FACETS),
-                           "facet.limit": MAX_COUNTED_VALUES, "facet.mincount": 1})  # fmt: skip
-        found: dict[str, list[Any]] = answer.get("facet_counts", {}).get("facet_fields", {})
-        pairs = {name: [*zip(map(str, flat[::2]), flat[1::2], strict=False)] for name, flat in found.items()}
+        parameters = {
+            "facet.field": list(_HANDLER_FACETS),
+            "facet.limit": MAX_COUNTED_VALUES,
+            "facet.mincount": 1,
+        }
+        response = self._query_handler(add_filters(query, filters), rows=0, facet="true", **parameters)
+        counts: dict[str, list[Any]] = response.get("facet_counts", {}).get("facet_fields", {})
+        pairs = {name: [*zip(map(str, flat[::2]), flat[1::2], strict=False)] for name, flat in counts.items()}
         return select_facets(pairs, filters)
 
     def get_document(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of a document."""
         documents = self._query_handler("*:*", rows=1, fq="{!term f=id v=$id}", id=document_id)["response"]["docs"]
-        found: dict[str, Any] | None = documents[0] if documents else None
-        return found
+        document: dict[str, Any] | None = documents[0] if documents else None
+        return document
 
     def explain(self, query: str, document_id: str) -> str | None:
         """Return Solr's explanation."""
-        answer = self._query_handler(query, rows=1, fq="{!term f=id v=$id}", id=document_id, debug="results")
-        told: str | None = answer.get("debug", {}).get("explain", {}).get(document_id)
-        return told
+        response = self._query_handler(query, rows=1, fq="{!term f=id v=$id}", id=document_id, debug="results")
+        explanation: str | None = response.get("debug", {}).get("explain", {}).get(document_id)
+        return explanation
 
     def suggest(self, prefix: str) -> Suggestions:
-        """Return titles that Solr finds for what was typed."""
+        """Return titles of Solr's hits for the input."""
         return _suggest_titles(self, prefix)
 
     def correct_query(self, query: str) -> str:
-        """Return what Solr's spelling checker makes of the query."""
-        answer = self._query_handler(query, rows=0, spellcheck="true", **{"spellcheck.collate": "true"})
-        found: list[Any] = answer.get("spellcheck", {}).get("collations", [])
-        return str(found[1]) if len(found) > 1 and isinstance(found[1], str) else ""
+        """Return the correction of Solr's spell checker."""
+        response = self._query_handler(query, rows=0, spellcheck="true", **{"spellcheck.collate": "true"})
+        collations: list[Any] = response.get("spellcheck", {}).get("collations", [])
+        return str(collations[1]) if len(collations) > 1 and isinstance(collations[1], str) else ""
 
     def _query_handler(self, query: str, **parameters: Any) -> dict[str, Any]:
         off = {"hl": "false", "facet": "false", "spellcheck": "false"}
@@ -317,7 +320,7 @@ class SolrHandlerBackend:
 
 
 def _suggest_titles(index: SearchBackend, prefix: str) -> Suggestions:
-    """Return the titles that a search for what was typed finds."""
+    """Return the titles of the hits for the input."""
     hits = index.search(prefix, {}, 0, MAX_TITLE_SUGGESTIONS).hits if prefix.strip() else []
     return Suggestions([], [(hit.title.text, hit.url) for hit in hits])
 
@@ -335,5 +338,5 @@ def add_filters(query: str, filters: dict[str, str], host_field: str = "host") -
 
 
 def quote_value(value: str) -> str:
-    """Return a value in quotes, without what would end them."""
+    """Return a value in quotes, without quotes and backslashes."""
     return '"' + value.replace("\\", "").replace('"', "") + '"'

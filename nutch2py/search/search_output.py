@@ -55,12 +55,12 @@ def _replace_unprintable(text: str) -> str:
 def search_with_details(
     conf: Configuration, query: str, start: int = 0, rows: int = 10, facets: bool = False, explain: bool = False
 ) -> SearchOutput:
-    """Ask the index that ``search.backend`` names."""
+    """Search the index of ``search.backend``, with the requested details."""
     result = search(conf, query, start, rows)
     if result.total and not (facets or explain):
         return SearchOutput(result, {}, {}, "")
     index = open_search_backend(conf)
     counted = index.facets(query, {}) if facets else {}
-    reasons = {hit.id: index.explain(query, hit.id) for hit in result.hits} if explain else {}
+    explanations = {hit.id: index.explain(query, hit.id) for hit in result.hits} if explain else {}
     meant = "" if result.total else index.correct_query(query)
-    return SearchOutput(result, counted, {key: told for key, told in reasons.items() if told}, meant)
+    return SearchOutput(result, counted, {key: text for key, text in explanations.items() if text}, meant)

@@ -1,4 +1,4 @@
-"""Searching the index: what the command, the search page and the REST service call."""
+"""Searches the configured index; used by the command, the search page and the REST service."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 
 
 def search_backend_name(conf: Configuration) -> str:
-    """Return which index answers queries: ``embedded``, ``solr`` or ``elastic`` (OpenSearch, Elasticsearch).
+    """Return the name of the index for queries: ``embedded``, ``solr`` or ``elastic`` (OpenSearch, Elasticsearch).
 
-    ``search.backend`` says it. Without it Solr does when documents go there and not to the embedded index, and the
-    search server when they go there and to none of these.
+    It is the value of ``search.backend``, or the first of embedded, Solr and search server that documents are sent to.
     """
     backend = conf.get_trimmed("search.backend")
     if not backend:
@@ -43,14 +42,14 @@ def search_backend_name(conf: Configuration) -> str:
 
 
 def make_server_searcher(conf: Configuration) -> ServerSearcher:
-    """Return what asks the search server, where :func:`search_backend_name` names it, Solr elsewhere."""
+    """Return a searcher of the search server for the back end ``elastic``, or else of Solr."""
     return ServerSearcher(conf, ElasticEngine(conf) if search_backend_name(conf) == "elastic" else SolrEngine(conf))
 
 
 def open_server_searcher(conf: Configuration) -> ServerSearcher | None:
-    """Return what asks Solr or the search server; None for a Solr collection that has only been sent other fields.
+    """Return a searcher of Solr or the search server; None for a Solr collection without our term fields.
 
-    Raise :class:`IndexingError` when a search server has no documents with our words.
+    Raise :class:`IndexingError` when a search server has no documents with our term fields.
     """
     searcher = make_server_searcher(conf)
     if search_backend_name(conf) == "elastic":
@@ -74,11 +73,18 @@ def search(
     searcher: EmbeddedSearcher | ServerSearcher | None = None,
     options: SearchOptions = DEFAULT_SEARCH_OPTIONS,
 ) -> SearchResult:
-    """Answer a query: words, "phrases", ``field:value``, ``-minus``, AND, OR, parentheses.
+    """Run a query: words, "phrases", ``field:value``, ``-minus``, AND, OR, parentheses.
 
-    ``start`` and ``rows`` are held within 0–100,000 and 0–1,000. A ``searcher`` that is kept saves opening the index.
-    Where :func:`search_backend_name` says so, a server is asked.
-    Raise :class:`IndexingError` when there is no index, when it is empty, or when another version made it.
+    Args:
+        conf: The configuration; :func:`search_backend_name` names the index.
+        query: The query.
+        start: Number of hits to skip, limited to 0–100,000.
+        rows: Number of hits, limited to 0–1,000.
+        searcher: An open searcher to reuse.
+        options: Filters, order and collapsing.
+
+    Raises:
+        IndexingError: The index does not exist, is empty, or is of an incompatible version.
     """
     if searcher is None and search_backend_name(conf) != "embedded":
         server = open_server_searcher(conf)
@@ -86,13 +92,13 @@ def search(
             return search_solr_handler(conf, query, start, rows)
         with closing(server):
             return search(conf, query, start, rows, server, options)
-    began = time.perf_counter()
+    started = time.perf_counter()
     searcher = searcher or EmbeddedSearcher(conf)
     if isinstance(searcher, EmbeddedSearcher) and not searcher.count():
         raise IndexingError(f"the index {searcher.index_dir.path} is empty: run nutch2py index first")
     start, rows = min(max(start, 0), MAX_START), min(max(rows, 0), MAX_ROWS)
     result, _ = search_with_cursor(searcher, query, start, rows, options)
-    return result._replace(millis=(time.perf_counter() - began) * 1000)
+    return result._replace(millis=(time.perf_counter() - started) * 1000)
 
 
 def search_with_cursor(
@@ -103,30 +109,32 @@ def search_with_cursor(
     options: SearchOptions = DEFAULT_SEARCH_OPTIONS,
     cursor: str = "",
 ) -> tuple[SearchResult, str]:
-    """Return hits from ``start`` or a ``cursor`` on ("*": the first), and the cursor behind them, "" at the end."""
-    began = time.perf_counter()
-    asked, following = clean_text(query)[:10_000], ""
-    by = searcher.collapse_mode if options.collapse_mode is None else options.collapse_mode
+    """Return hits from ``start`` or ``cursor`` on ("*": the first), and the next cursor, "" at the end."""
+    started = time.perf_counter()
+    text, next_cursor = clean_text(query)[:10_000], ""
+    mode = searcher.collapse_mode if options.collapse_mode is None else options.collapse_mode
     terms: frozenset[str] = frozenset()
-    if by and not cursor:
+    if mode and not cursor:
 
-        def find(begin: int, number: int, without: tuple[str, ...]) -> tuple[int, list[ScoredDocument]]:
+        def find(begin: int, number: int, excluded: tuple[str, ...]) -> tuple[int, list[ScoredDocument]]:
             nonlocal terms
-            found, terms = searcher.search_with_cursor(
-                asked, begin, number, options._replace(excluded_sketches=without)
+            result, terms = searcher.search_with_cursor(
+                text, begin, number, options._replace(excluded_sketches=excluded)
             )
-            return found.total, found.hits
+            return result.total, result.hits
 
-        total, best, shown, note = collapse_hits(find, by, start, rows)
+        total, best, collapsed_total, note = collapse_hits(find, mode, start, rows)
     else:
-        found, terms = searcher.search_with_cursor(asked, start, rows, options, cursor)
-        total, best, shown, note, following = found.total, found.hits, None, "", found.cursor
+        result, terms = searcher.search_with_cursor(text, start, rows, options, cursor)
+        total, best, collapsed_total, note, next_cursor = result.total, result.hits, None, "", result.cursor
     hits = [highlight_hit(searcher.analyzer, each, terms) for each in best]
-    return SearchResult(query, start, total, hits, (time.perf_counter() - began) * 1000, shown, note), following
+    return SearchResult(
+        query, start, total, hits, (time.perf_counter() - started) * 1000, collapsed_total, note
+    ), next_cursor
 
 
 def highlight_hit(analyzer: Analyzer, document: ScoredDocument, terms: Iterable[str]) -> Hit:
-    """Return a document that was found, with the words marked that it was found by."""
+    """Return the hit of a document, with highlighted matches."""
     fields = document.fields
     url = first_value(fields, "url") or first_value(fields, "id")
     lang = first_value(fields, "lang") or "en"
@@ -146,11 +154,11 @@ def highlight_hit(analyzer: Analyzer, document: ScoredDocument, terms: Iterable[
 
 
 def _make_hit_snippet(analyzer: Analyzer, fields: dict[str, Any], terms: Iterable[str], lang: str) -> Snippet:
-    """Return words around the terms, out of the main text when they stand in it: menus say little of a page."""
+    """Return passages with the terms, preferably of the main text, without menus."""
     title = first_value(fields, "title")
     main = first_value(fields, "maintext")
     if main:
-        found = make_snippet(analyzer, main, terms, lang=lang, title=title)
-        if found.highlights:
-            return found
+        snippet = make_snippet(analyzer, main, terms, lang=lang, title=title)
+        if snippet.highlights:
+            return snippet
     return make_snippet(analyzer, first_value(fields, "content"), terms, lang=lang, title=title)

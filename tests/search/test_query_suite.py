@@ -106,9 +106,12 @@ def ages_alike(index, own):
     dates = {document.id: int(datetime.fromisoformat(document.get("tstamp")).timestamp()) for document in documents()}
     for query, days in itertools.product(("软件", "index", "haus OR garten"), (0.001, 30, 700, 36_500)):
         fresh, _ = FreshnessSettings(Configuration()).resolve(days)
-        plain = {hit.id: hit.score for hit in index.walk(query, SearchOptions(half_life_days=0.0), 0, 100)[0].hits}
+        plain = {
+            hit.id: hit.score
+            for hit in index.search_with_cursor(query, SearchOptions(half_life_days=0.0), 0, 100)[0].hits
+        }
         assert len(plain) > 1
-        result, _ = index.walk(query, SearchOptions(half_life_days=days), 0, 100)
+        result, _ = index.search_with_cursor(query, SearchOptions(half_life_days=days), 0, 100)
         for hit in result.hits:
             assert hit.score == pytest.approx(plain[hit.id] * fresh.factor(dates[hit.id]), rel=0.002), (query, days)
         assert ordered(result.hits) == ordered(
@@ -116,19 +119,19 @@ def ages_alike(index, own):
         )
         walked, cursor = [], "*"
         while cursor:
-            result, cursor = index.walk(query, SearchOptions(half_life_days=days), 0, 2, cursor)
+            result, cursor = index.search_with_cursor(query, SearchOptions(half_life_days=days), 0, 2, cursor)
             walked += [hit.id for hit in result.hits]
         assert sorted(walked) == sorted(plain), (query, days)
 
 
 def collapses_alike(index, own):
     """Check that hits have the same sketches everywhere, that these can be left out, and hosts collapsed."""
-    plain = index.walk("index", SearchOptions(), 0, 100)[0]
+    plain = index.search_with_cursor("index", SearchOptions(), 0, 100)[0]
     sketches = {hit.id: hit.sketch for hit in plain.hits}
     assert sketches == {hit.id: hit.sketch for hit in own.search_with_cursor("index", SearchOptions(), 0, 100)[0].hits}
     assert all(sketches.values())
     for left_out in sketches:
-        rest = index.walk("index", SearchOptions(excluded_sketches=(sketches[left_out],)), 0, 100)[0]
+        rest = index.search_with_cursor("index", SearchOptions(excluded_sketches=(sketches[left_out],)), 0, 100)[0]
         assert (rest.total, {hit.id for hit in rest.hits}) == (plain.total - 1, sketches.keys() - {left_out})
     for by in ("host", "near"):
         one, other = (
@@ -233,7 +236,7 @@ def test_index_without_fingerprints_is_searchable(opensearch_server, dynamic):
 
 
 def test_words_in_other_script_are_highlighted(embedded):
-    assert search(embedded, "软件开发").highlight[0].title.highlight("<", ">") == "<軟體開發>"
+    assert search(embedded, "软件开发").hits[0].title.highlight("<", ">") == "<軟體開發>"
     titles = {hit.title.highlight("<", ">") for hit in search(embedded, "博客").hits}
     assert titles == {"<部落格>教學", "写<博客>"}
     assert search(embedded, "Haus").hits[0].title.highlight("<", ">") == "<Häuser> bauen"

@@ -48,11 +48,10 @@ _MAX_VALUES = 30
 
 
 class EmbeddedSearcher:
-    """Answers queries from the index as of its last commit, as :mod:`nutch2py.search.query.query_plan` has them found and ranked.
+    """Runs the plans of :mod:`nutch2py.search.query.query_plan` on the last commit of the index.
 
-    Relevance is BM25 and is multiplied by the document's weight (boost and PageRank) for every match, not for the best
-    ones only, so the order is exact. One object can answer any number of queries, from one thread at a time;
-    :meth:`reload` shows it newer commits.
+    Relevance is BM25, multiplied by the document's weight (boost and PageRank) for every match, so that the order is
+    exact. One thread at a time may use an object; :meth:`reload` loads newer commits.
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -70,11 +69,11 @@ class EmbeddedSearcher:
         self.planner = self._make_planner()
 
     def _make_planner(self) -> QueryPlanner:
-        asked = {code: self._searcher.doc_freq("exact", f"lang={code}") for code in sorted(LANGUAGE_CODES)}
-        return QueryPlanner(self._settings, self.analyzer, indexed_languages(asked))
+        counts = {code: self._searcher.doc_freq("exact", f"lang={code}") for code in sorted(LANGUAGE_CODES)}
+        return QueryPlanner(self._settings, self.analyzer, indexed_languages(counts))
 
     def reload(self) -> None:
-        """See what has been committed since the index was opened."""
+        """Load commits made since the index was opened."""
         self.index_dir.refresh_view()
         self.index.reload()
         self._searcher = self.index.searcher()
@@ -95,14 +94,14 @@ class EmbeddedSearcher:
     def search(
         self, query: str, start: int = 0, rows: int = 10, options: SearchOptions = DEFAULT_SEARCH_OPTIONS
     ) -> tuple[int, list[ScoredDocument], frozenset[str]]:
-        """Return how many documents match, those from ``start`` on, and the terms to mark in them."""
-        found, terms = self.search_with_cursor(query, start, rows, options)
-        return found.total, found.hits, terms
+        """Return the number of matches, the hits from ``start`` on, and the terms to highlight in them."""
+        result, terms = self.search_with_cursor(query, start, rows, options)
+        return result.total, result.hits, terms
 
     def search_with_cursor(
         self, query: str, start: int, rows: int, options: SearchOptions = DEFAULT_SEARCH_OPTIONS, cursor: str = ""
     ) -> tuple[EngineResult, frozenset[str]]:
-        """Return hits from ``start`` on, or from a ``cursor`` on ("*": the first), with that of the hits behind."""
+        """Return hits from ``start`` or ``cursor`` on ("*": the first), the next cursor, and the terms to highlight."""
         fresh, cursor = (
             (None, cursor) if options.newest_first else self._resolve_freshness(options.half_life_days, cursor)
         )
@@ -115,7 +114,7 @@ class EmbeddedSearcher:
             return EngineResult(0, []), planned.highlight_terms
         if options.newest_first and self.index_dir.layout == 1:
             raise InputError(
-                f"the index {self.index_dir.path} is of the first layout and cannot sort by date: index -reindex"
+                f"the index {self.index_dir.path} is of the first layout and cannot sort by date: run index -reindex"
             )
         compiled = self._to_tantivy_query(options.apply_to(planned.plan, self.planner))
         try:
@@ -123,8 +122,10 @@ class EmbeddedSearcher:
             hits = self._read_hits(best)
         except (ValueError, OSError) as error:
             raise IndexingError(f"the index {self.index_dir.path} cannot be searched: {error}") from error
-        behind = str(start + len(hits)) if hits and start + len(hits) < total else ""
-        return EngineResult(total, hits, fresh.wrap_cursor(behind) if fresh else behind), planned.highlight_terms
+        next_cursor = str(start + len(hits)) if hits and start + len(hits) < total else ""
+        return EngineResult(
+            total, hits, fresh.wrap_cursor(next_cursor) if fresh else next_cursor
+        ), planned.highlight_terms
 
     def _resolve_freshness(self, half_life: float | None, cursor: str = "") -> tuple[Freshness | None, str]:
         """Return the freshness of a search and its cursor; the first layout has no dates, so no freshness."""
@@ -181,7 +182,7 @@ class EmbeddedSearcher:
         return {name: _sort_counts(found[name]["buckets"]) for name in FACET_NAMES}
 
     def explain_freshness(self, document: dict[str, Any]) -> str:
-        """Return what freshness multiplies the score of a document by, as a line; "" where it does not count."""
+        """Return the freshness factor of a document as a line of text; "" without freshness."""
         fresh, _ = self._resolve_freshness(None)
         return fresh.explain(document) if fresh else ""
 
@@ -234,14 +235,14 @@ class EmbeddedSearcher:
         return [each.fields for each in self._read_hits([(0.0, address) for _, address in hits])]
 
     def explain(self, query: str, document_id: str) -> str | None:
-        """Return how the relevance of a document comes about, as JSON; None when it is not found by the query."""
+        """Return the explanation of a document's relevance as JSON; None when the query does not match it."""
         plan = self.planner.plan(query).plan
-        compiled = self._to_tantivy_query(plan) if plan is not None else None  # the weight is told beside it
-        place = self._find_address(document_id)
-        if compiled is None or place is None:
+        compiled = self._to_tantivy_query(plan) if plan is not None else None  # without the weight
+        address = self._find_address(document_id)
+        if compiled is None or address is None:
             return None
         try:
-            return str(compiled.explain(self._searcher, place).to_json())
+            return str(compiled.explain(self._searcher, address).to_json())
         except ValueError:  # the document does not match
             return None
 

@@ -77,7 +77,10 @@ class SearchEngine(Protocol):
 
 
 class ServerSearcher:
-    """Asks an :class:`SearchEngine` what :class:`nutch2py.search.engines.embedded_searcher.EmbeddedSearcher` asks its index."""
+    """Searches a server through a :class:`SearchEngine`.
+
+    The methods are those of :class:`nutch2py.search.engines.embedded_searcher.EmbeddedSearcher`.
+    """
 
     def __init__(self, conf: Configuration, engine: SearchEngine) -> None:
         self.engine, self.analyzer = engine, Analyzer.from_conf(conf)
@@ -91,37 +94,37 @@ class ServerSearcher:
 
     @property
     def planner(self) -> QueryPlanner:
-        """What makes plans, with the languages that the index has had a minute ago."""
+        """The planner, with the languages of the index, which are cached for a minute."""
         if self._planner is None or time.monotonic() - self._languages_read_at > _LANGUAGES_TTL:
-            ours = FilterClause(ANALYSIS_FIELD, self.analyzer.version)
-            found = dict(self.engine.count_values(ours, ("lang",), 100).get("lang", ()))
-            self._planner = QueryPlanner(self._settings, self.analyzer, indexed_languages(found))
+            own_documents = FilterClause(ANALYSIS_FIELD, self.analyzer.version)
+            languages = dict(self.engine.count_values(own_documents, ("lang",), 100).get("lang", ()))
+            self._planner = QueryPlanner(self._settings, self.analyzer, indexed_languages(languages))
             self._languages_read_at = time.monotonic()
         return self._planner
 
     def is_ready(self) -> bool:
-        """Tell whether the server has documents with the words of this version."""
+        """Return whether the server has documents with the terms of this version."""
         return bool(self.engine.find(FilterClause(ANALYSIS_FIELD, self.analyzer.version), 0, 0).total)
 
     def require_ready(self) -> None:
-        """Raise IndexingError unless it has."""
+        """Raise IndexingError unless the server is ready."""
         if not self.is_ready():
             raise IndexingError(
-                f"the index {self.engine.url} has no documents with the words of this version: run index -reindex into "
+                f"the index {self.engine.url} has no documents with the terms of this version: run index -reindex into "
                 "an index that has our fields, with index.terms"
             )
 
     def search(
         self, query: str, start: int = 0, rows: int = 10, options: SearchOptions = DEFAULT_SEARCH_OPTIONS
     ) -> tuple[int, list[ScoredDocument], frozenset[str]]:
-        """Return how many documents match, those from ``start`` on, and the terms to mark in them."""
-        found, terms = self.search_with_cursor(query, start, rows, options)
-        return found.total, found.hits, terms
+        """Return the number of matches, the hits from ``start`` on, and the terms to highlight in them."""
+        result, terms = self.search_with_cursor(query, start, rows, options)
+        return result.total, result.hits, terms
 
     def search_with_cursor(
         self, query: str, start: int, rows: int, options: SearchOptions = DEFAULT_SEARCH_OPTIONS, cursor: str = ""
     ) -> tuple[EngineResult, frozenset[str]]:
-        """Return the same; from a ``cursor`` on, if there is one, with that of the hits behind."""
+        """Return hits from ``start`` or ``cursor`` on with the next cursor, and the terms to highlight."""
         planned = self.planner.plan(query)
         if planned.plan is None:
             return EngineResult(0, []), planned.highlight_terms
@@ -129,16 +132,16 @@ class ServerSearcher:
         fresh, cursor = (
             (None, cursor) if options.newest_first else self._freshness_settings.resolve(options.half_life_days, cursor)
         )
-        found = self.engine.find(plan, start, rows, options.newest_first, cursor, fresh)
-        return (found._replace(cursor=fresh.wrap_cursor(found.cursor)) if fresh else found), planned.highlight_terms
+        result = self.engine.find(plan, start, rows, options.newest_first, cursor, fresh)
+        return (result._replace(cursor=fresh.wrap_cursor(result.cursor)) if fresh else result), planned.highlight_terms
 
     def count_matches(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> int:
-        """Return how many documents match."""
+        """Return the number of matching documents."""
         plan = self.planner.plan(query, boost_proximity=False).plan
         return 0 if plan is None else self.engine.find(options.apply_to(plan, self.planner), 0, 0).total
 
     def count(self) -> int:
-        """Return how many documents of this version there are."""
+        """Return the number of documents of this version."""
         return self.engine.find(FilterClause(ANALYSIS_FIELD, self.analyzer.version), 0, 0).total
 
     def get_document(self, document_id: str) -> dict[str, Any] | None:
@@ -147,18 +150,18 @@ class ServerSearcher:
         return hits[0].fields if hits else None
 
     def count_facets(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> FacetCounts:
-        """Return the most frequent values of :data:`FACET_NAMES` among all documents that match, with their numbers."""
+        """Return the most frequent values of :data:`FACET_NAMES` among all matching documents, with their counts."""
         plan = self.planner.plan(query, boost_proximity=False).plan
         if plan is None:
             return {}
         fields = {name: server_facet_field(name) for name in FACET_NAMES}
-        found = self.engine.count_values(
+        counts = self.engine.count_values(
             options.apply_to(plan, self.planner), tuple(fields.values()), MAX_COUNTED_VALUES
         )
-        return {name: found[field] for name, field in fields.items()}
+        return {name: counts[field] for name, field in fields.items()}
 
     def fuzzy_documents(self, word: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a word that is near, as the embedded index does."""
+        """Return documents with a similar word, as the embedded index does."""
         terms = self.analyzer.index_terms(word)
         return self.engine.fuzzy_documents(terms[0], distance, limit) if len(terms) == 1 else []
 
@@ -167,19 +170,23 @@ class ServerSearcher:
         return self.engine.fuzzy_documents(term, 0, limit)
 
     def prefix_terms(self, prefix: str, limit: int) -> list[PrefixTerm]:
-        """Return terms that begin so, as pages of good standing have them."""
+        """Return terms with a prefix, from the pages with the highest weights."""
         pages = self.engine.prefix_documents(prefix, SAMPLE_SIZE)
         return find_prefix_terms(prefix, limit, pages, self.engine.count_phrases, self.analyzer)
 
     def explain(self, query: str, document_id: str) -> str | None:
-        """Return how the score of a document comes about; None when the query does not find it."""
+        """Return the explanation of a document's score; None when the query does not match it."""
         plan = self.planner.plan(query).plan
         fresh, _ = self._freshness_settings.resolve(None)
-        told = None if plan is None else self.engine.explain(plan, document_id, fresh)
-        return f"{fresh.explain(self.get_document(document_id) or {})}\n{told}" if told and fresh else told
+        explanation = None if plan is None else self.engine.explain(plan, document_id, fresh)
+        return (
+            f"{fresh.explain(self.get_document(document_id) or {})}\n{explanation}"
+            if explanation and fresh
+            else explanation
+        )
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         self.engine.close()
 
 
