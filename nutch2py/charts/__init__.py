@@ -1,6 +1,6 @@
-"""Pictures: data in, inline SVG out. They know numbers, times and names, and nothing of tables or jobs.
+"""Charts as inline SVG, drawn from numbers, times and names without knowledge of tables or jobs.
 
-A drawing is as wide as its place: what lies along it stands in percent, what lies across it in pixels, so that letters
-have one size on a phone and on a desk. Colours are variables of ``style.css``, which follow the system's dark mode. No
-script is needed; each mark says its value when it is pointed at, and a table beside the drawing has them all.
+A chart fills the width of its container. Horizontal positions are in percent and vertical ones in pixels, so that text
+has the same size on a phone and on a desktop. Colours are CSS variables of ``style.css`` and follow the dark mode of
+the system. No script is needed: each mark has a tooltip, and a table lists all values.
 """

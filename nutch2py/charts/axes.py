@@ -1,4 +1,4 @@
-"""Axes: where lines and labels stand, so that none lies over another on a phone either."""
+"""Axes: positions of grid lines and labels that do not overlap, on phones too."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from nutch2py.charts.chart import render_text, svg_percent
 from nutch2py.support.formatting import display_width, format_compact
 
 NARROW_WIDTH, WIDE_WIDTH = 270, 640
-"""Pixels of a drawing on a phone, and of one that has the width of a page."""
-_LETTER_WIDTH = 6.4  # pixels of a letter of the axes, about
-_LABEL_GAP = 14  # pixels between two labels
+"""Width of a chart on a phone, and of a full-width chart, in pixels."""
+_LETTER_WIDTH = 6.4  # approximate, in pixels
+_LABEL_GAP = 14  # in pixels
 _TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
           *(86400 * days for days in (1, 2, 7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650))]  # fmt: skip
-"""Seconds between two marks of time."""
+"""Seconds between two ticks of a time axis."""
 
 
 class Tick(NamedTuple):
-    """A mark of an axis: where, as a share of 1, and its words. ``wide_only``: there is room for it on wide pages only."""
+    """A tick: position from 0 to 1 and label. ``wide_only``: shown on wide charts only."""
 
     position: float
     text: str
@@ -29,9 +29,9 @@ class Tick(NamedTuple):
 
 
 def axis_levels(maximum: float, max_levels: int = 4) -> list[float]:
-    """Return round numbers from 0 on for an axis, the last of which is not below ``maximum``.
+    """Return round numbers from 0 on for an axis; the last is at least ``maximum``.
 
-    >>> levels(0), levels(7), levels(1234)
+    >>> axis_levels(0), axis_levels(7), axis_levels(1234)
     ([0.0, 1.0], [0.0, 2.0, 4.0, 6.0, 8.0], [0.0, 500.0, 1000.0, 1500.0])
     """
     if not 0 < maximum < math.inf:
@@ -44,7 +44,7 @@ def axis_levels(maximum: float, max_levels: int = 4) -> list[float]:
 
 
 def render_grid_lines(values: Sequence[float], height: float) -> list[str]:
-    """Return the lines across a drawing, and their labels to the left of it."""
+    """Return horizontal grid lines, with labels on the left."""
     top = values[-1]
     parts = []
     for value in values:
@@ -55,7 +55,7 @@ def render_grid_lines(values: Sequence[float], height: float) -> list[str]:
 
 
 def fit_ticks(ticks: Sequence[tuple[float, str]]) -> list[Tick]:
-    """Return the marks that have room: every one, every second, every fourth …; half of them may need a wide page."""
+    """Return every tick, every second, every fourth … so that labels fit; some only on wide charts."""
     narrow, wide = (_tick_interval(ticks, width) for width in (NARROW_WIDTH, WIDE_WIDTH))
     return [Tick(*ticks[number], bool(number % narrow)) for number in range(0, len(ticks), wide)]
 
@@ -71,40 +71,42 @@ def _tick_interval(ticks: Sequence[tuple[float, str]], width: int) -> int:
 
 
 def _label_extent(tick: tuple[float, str], width: int) -> tuple[float, float]:
-    place, text = tick
-    length, at = display_width(text) * _LETTER_WIDTH, place * width
-    if place < 0.04:
+    position, text = tick
+    length, at = display_width(text) * _LETTER_WIDTH, position * width
+    if position < 0.04:
         return at, at + length
-    return (at - length, at) if place > 0.96 else (at - length / 2, at + length / 2)
+    return (at - length, at) if position > 0.96 else (at - length / 2, at + length / 2)
 
 
 def render_x_labels(ticks: Sequence[Tick], height: float) -> list[str]:
-    """Return the labels below a drawing that is ``height`` pixels high."""
+    """Return the labels below a chart of ``height`` pixels."""
     parts = []
-    for place, text, wide in ticks:
-        anchor = "start" if place < 0.04 else "end" if place > 0.96 else "middle"
-        parts.append(render_text(svg_percent(place), height + 17, text, "wide" if wide else "", anchor))
+    for position, text, wide_only in ticks:
+        anchor = "start" if position < 0.04 else "end" if position > 0.96 else "middle"
+        parts.append(render_text(svg_percent(position), height + 17, text, "wide" if wide_only else "", anchor))
     return parts
 
 
 def time_ticks(first: int, last: int) -> list[Tick]:
-    """Return marks between two times (ms since 1970), at round hours and days of this machine's clock."""
+    """Return ticks between two times (ms since 1970), at round hours and days of local time."""
     if last <= first:
         return [Tick(0.5, _format_tick_time(datetime.fromtimestamp(first / 1000), 1, one=True))]
-    begin, length = datetime.fromtimestamp(first / 1000), (last - first) / 1000
+    start, length = datetime.fromtimestamp(first / 1000), (last - first) / 1000
     step = next((step for step in _TIME_STEPS if length / step <= 8), _TIME_STEPS[-1])
-    midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
+    midnight = start.replace(hour=0, minute=0, second=0, microsecond=0)
     at = midnight
     if step < 86400:
-        at += timedelta(seconds=math.ceil((begin - midnight).total_seconds() / step) * step)
-    found: list[tuple[float, str]] = []
+        at += timedelta(seconds=math.ceil((start - midnight).total_seconds() / step) * step)
+    ticks: list[tuple[float, str]] = []
     day = None
-    while (place := (at.timestamp() - first / 1000) / length) <= 1 and len(found) < 100:
-        if place >= 0:
-            found.append((place, _format_tick_time(at, step, one=step < 86400 and day != at.date() and length > 86400)))
+    while (position := (at.timestamp() - first / 1000) / length) <= 1 and len(ticks) < 100:
+        if position >= 0:
+            ticks.append(
+                (position, _format_tick_time(at, step, one=step < 86400 and day != at.date() and length > 86400))
+            )
             day = at.date()
         at += timedelta(seconds=step)
-    return fit_ticks(found) if found else [Tick(0.0, _format_tick_time(begin, 1, one=True))]
+    return fit_ticks(ticks) if ticks else [Tick(0.0, _format_tick_time(start, 1, one=True))]
 
 
 def _format_tick_time(at: datetime, step: int, one: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Horizontal bars: the greatest of many names, each with its name and its number above its bar."""
+"""Horizontal bar chart of the largest items, with name and number above each bar."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def draw_bars(
     max_bars: int = _MAX_BARS,
     colours: Sequence[int] = (1, 2, 3, 4),
 ) -> Chart:
-    """Return a bar for each of the greatest rows, of its parts side by side; those behind ``max_bars`` are added up."""
+    """Return a stacked horizontal bar for each of the largest rows; the rest after ``max_bars`` is summed up."""
     ordered = sorted((row for row in rows if sum(row.values) > 0), key=lambda row: (-sum(row.values), row.name))
     if not ordered:
         return Chart(title, empty_message)
     drawn, rest = ordered[:max_bars], ordered[max_bars:]
     total = sum(sum(row.values) for row in ordered)
     greatest = sum(drawn[0].values)
-    told = f"{shorten(drawn[0].name, 60)} has most, {format_number(greatest)} ({format_percent(greatest, total)} of what is shown)."
+    share = format_percent(greatest, total)
+    description = f"Largest: {shorten(drawn[0].name, 60)} with {format_number(greatest)} ({share} of the total)."
     inner = []
     for number, row in enumerate(drawn):
         top, amount = number * _ROW_HEIGHT, sum(row.values)
@@ -57,5 +58,5 @@ def draw_bars(
     table = ChartTable.from_items(["", *names], ordered, lambda row: [row.name, *map(format_number, row.values)])
     used = [number for number in range(len(names)) if any(row.values[number] for row in ordered)]
     legend = [(colours[number], names[number]) for number in used] if len(names) > 1 else []
-    drawing = render_svg(title, told, height, inner, "flush")
-    return Chart(title, told, drawing, table, legend, len(drawn) > _TALL_FROM)
+    drawing = render_svg(title, description, height, inner, "flush")
+    return Chart(title, description, drawing, table, legend, len(drawn) > _TALL_FROM)

@@ -1,4 +1,4 @@
-"""Picture: a drawing with its title, what it shows in a sentence, its legend and the table of its values."""
+"""Chart: an SVG drawing with title, description, legend and a table of its values."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nutch2py.support.formatting import escape_invisible, shorten
 
 T = TypeVar("T")
 MAX_TABLE_ROWS = 50
-"""Rows of a table beside a drawing; of more, so many are shown that lie evenly."""
+"""Rows of the table of a chart; of more rows, an evenly spaced sample is shown."""
 MAX_LABEL_WIDTH = 300
-"""Columns of a name in a table, and of what a mark says; of a longer one the middle is left out."""
+"""Display columns of a name and of a tooltip; longer ones are shortened in the middle."""
 
 
 @dataclass(frozen=True)
 class ChartTable:
-    """Values: names of columns, and rows of text. ``total_rows``: how many rows there would be, when not all are there."""
+    """Column headers and rows of text. ``total_rows``: number of all rows if only a sample is included, else 0."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -27,19 +27,19 @@ class ChartTable:
 
     @classmethod
     def from_items(cls, headers: Sequence[str], items: Sequence[T], cells: Callable[[T], Sequence[str]]) -> ChartTable:
-        """Return a table of at most :data:`MAX_TABLE_ROWS` things, the last one among them; ``cells``: the row of one."""
+        """Return a table of at most :data:`MAX_TABLE_ROWS` items. ``cells``: returns the row of an item."""
         if len(items) <= MAX_TABLE_ROWS:
             return cls(headers, [*map(cells, items)])
         chosen = (items[round(number * (len(items) - 1) / (MAX_TABLE_ROWS - 1))] for number in range(MAX_TABLE_ROWS))
         return cls(headers, [*map(cells, chosen)], len(items))
 
     def html(self, caption: str) -> str:
-        """Return the table; ``caption`` names it for who does not see it."""
-        left_out = f" ({len(self.rows)} of {self.total_rows:,} rows)" if self.total_rows else ""
+        """Return the HTML table. ``caption``: its name for screen readers."""
+        sample = f" ({len(self.rows)} of {self.total_rows:,} rows)" if self.total_rows else ""
         heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in self.headers)
         lines = "".join(f"<tr>{_render_cells(row)}</tr>" for row in self.rows)
         return (
-            f"<table><caption>{escape(caption)}{left_out}</caption><thead><tr>{heads}</tr></thead>"
+            f"<table><caption>{escape(caption)}{sample}</caption><thead><tr>{heads}</tr></thead>"
             f"<tbody>{lines}</tbody></table>"
         )
 
@@ -51,11 +51,15 @@ def _render_cells(row: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Chart:
-    """``svg``: SVG, "" when there is nothing to draw: then ``description`` says why. ``legend``: names by colour.
+    """A chart.
 
-    ``is_tall``: it needs twice the height of most.
-
-    Colours are classes ``c1`` to ``c4``: the accent, a lighter one, grey, and that of trouble.
+    Attributes:
+        title: the caption.
+        description: the main result in a sentence; without data, the reason.
+        svg: the drawing, "" without data.
+        table: the values.
+        legend: names by colour class, ``c1`` to ``c4``: accent, light accent, grey, and the colour of problems.
+        is_tall: it needs twice the height of most charts.
     """
 
     title: str
@@ -66,45 +70,46 @@ class Chart:
     is_tall: bool = False
 
     def html(self) -> str:
-        """Return the figure: caption, legend, drawing, and the table of the values, folded."""
+        """Return the HTML figure: caption, legend, drawing, and the table of values, collapsed."""
         caption = f"<figcaption>{escape(self.title)}</figcaption>"
         if not self.svg:
-            return f'<figure class="picture">{caption}<p class="none">{escape(escape_invisible(self.description))}</p></figure>'
+            reason = escape(escape_invisible(self.description))
+            return f'<figure class="chart">{caption}<p class="none">{reason}</p></figure>'
         legend = "".join(f'<li><i class="c{colour}"></i>{escape(name)}</li>' for colour, name in self.legend)
         listed = f'<ul class="legend">{legend}</ul>' if legend else ""
         table = (
-            f'<details><summary>Values<span class="away"> of: {escape(self.title)}</span></summary>'
+            f'<details><summary>Values<span class="visually-hidden"> of: {escape(self.title)}</span></summary>'
             f'<div class="scroll" tabindex="0" role="region" aria-label="Values of: {escape(self.title)}">'
             f"{self.table.html(self.title)}</div></details>"
         )
-        return f'<figure class="picture">{caption}{listed}{self.svg}{table}</figure>'
+        return f'<figure class="chart">{caption}{listed}{self.svg}{table}</figure>'
 
 
-def render_svg(title: str, told: str, height: float, inner: Iterable[str], kind: str = "") -> str:
-    """Return the SVG of a drawing: as wide as its place, ``height`` pixels high."""
+def render_svg(title: str, description: str, height: float, inner: Iterable[str], kind: str = "") -> str:
+    """Return an SVG element with the width of its container and a height in pixels."""
     return (
         f'<svg class="drawing {kind}" role="img" height="{height:g}" xmlns="http://www.w3.org/2000/svg">'
-        f"<title>{escape(title)}</title><desc>{escape(escape_invisible(told))}</desc>{''.join(inner)}</svg>"
+        f"<title>{escape(title)}</title><desc>{escape(escape_invisible(description))}</desc>{''.join(inner)}</svg>"
     )
 
 
-def render_shape(shape: str, attributes: str, told: str, kind: str) -> str:
-    """Return a shape that says ``told`` when it is pointed at."""
-    return f'<{shape} class="{kind}" {attributes}><title>{escape(shorten(told, MAX_LABEL_WIDTH))}</title></{shape}>'
+def render_shape(shape: str, attributes: str, tooltip: str, kind: str) -> str:
+    """Return a shape with a tooltip."""
+    return f'<{shape} class="{kind}" {attributes}><title>{escape(shorten(tooltip, MAX_LABEL_WIDTH))}</title></{shape}>'
 
 
 def render_text(x: str, y: float, text: str, kind: str = "", anchor: str = "") -> str:
-    """Return letters; ``x`` with its unit, ``y`` in pixels, that of the line on which they stand."""
+    """Return a text element. ``x``: with its unit. ``y``: baseline in pixels."""
     name = f' class="{kind}"' if kind else ""
     end = f' text-anchor="{anchor}"' if anchor else ""
     return f'<text x="{x}" y="{y:g}"{name}{end}>{escape(escape_invisible(text))}</text>'
 
 
 def svg_percent(share: float) -> str:
-    """Return a share of 1 as ``12.34%``."""
+    """Return a fraction as ``12.34%``."""
     return f"{round(100 * share, 3):g}%"
 
 
 def read_stylesheet() -> str:
-    """Return the style sheet that drawings need."""
+    """Return the style sheet of charts."""
     return files("nutch2py.charts").joinpath("style.css").read_text("utf-8")

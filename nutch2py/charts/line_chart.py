@@ -1,4 +1,4 @@
-"""Lines over time."""
+"""Line chart over time."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from nutch2py.charts.chart import Chart, ChartTable, render_shape, render_svg, s
 from nutch2py.support.formatting import format_number, format_time
 
 _HEIGHT = 150
-_MAX_POINTS = 400  # of a line that are drawn
-_HOVER_STRIPS = 60  # strips that say their values
+_MAX_POINTS = 400  # drawn per line
+_HOVER_STRIPS = 60  # strips with tooltips
 
 
 def draw_lines(
@@ -21,10 +21,15 @@ def draw_lines(
     empty_message: str,
     format_value: Callable[[float], str] = format_number,
 ) -> Chart:
-    """Return lines over time, the first with the area below it filled lightly.
+    """Return a line chart; the area below the first line is filled.
 
-    ``points``: a time (ms since 1970) and the value of each name at it, in any order. ``empty_message``: what is said when there
-    are none. Of more than 400 points those are drawn that lie evenly, and always the first and last.
+    Args:
+        title: the caption.
+        names: names of the lines.
+        points: time (ms since 1970) and value of each line, in any order. Of many points, an evenly spaced sample
+            is drawn, including the first and the last.
+        empty_message: the description without points.
+        format_value: formats a value.
     """
     if not points:
         return Chart(title, empty_message)
@@ -34,7 +39,7 @@ def draw_lines(
     scale = axis_levels(max(max(values, default=0) for _, values in ordered))
     length, top = max(last - first, 1), scale[-1]
     ends = ", ".join(f"{name} {format_value(value)}" for name, value in zip(names, ordered[-1][1], strict=True))
-    told = f"From {format_time(first)} to {format_time(last)}; at the end {ends}."
+    description = f"From {format_time(first)} to {format_time(last)}; at the end {ends}."
     inner = render_grid_lines(scale, _HEIGHT)
     for number in reversed(range(len(names))):
         if first == last:
@@ -49,21 +54,21 @@ def draw_lines(
             f'overflow="visible">{filled}<polyline class="stroke c{number + 1}" points="{line}"/></svg>'
         )
     inner += render_x_labels(time_ticks(first, last), _HEIGHT)
-    touched = _sample_evenly(ordered, _HOVER_STRIPS)
-    middles = [((a + b) / 2 - first) / length for (a, _), (b, _) in pairwise(touched)]
-    for (at, values), left, right in zip(touched, [0.0, *middles], [*middles, 1.0], strict=True):
-        told_here = ", ".join(f"{name} {format_value(value)}" for name, value in zip(names, values, strict=True))
+    hovered = _sample_evenly(ordered, _HOVER_STRIPS)
+    middles = [((a + b) / 2 - first) / length for (a, _), (b, _) in pairwise(hovered)]
+    for (at, values), left, right in zip(hovered, [0.0, *middles], [*middles, 1.0], strict=True):
+        values_text = ", ".join(f"{name} {format_value(value)}" for name, value in zip(names, values, strict=True))
         where = f'x="{svg_percent(left)}" width="{svg_percent(max(right - left, 0))}" y="0" height="{_HEIGHT}"'
-        inner.append(render_shape("rect", where, f"{format_time(at)}: {told_here}", "touch"))
+        inner.append(render_shape("rect", where, f"{format_time(at)}: {values_text}", "touch"))
     table = ChartTable.from_items(
         ["Time", *names], ordered, lambda point: [format_time(point[0]), *map(format_value, point[1])]
     )
     legend = [(number + 1, name) for number, name in enumerate(names)] if len(names) > 1 else []
-    return Chart(title, told, render_svg(title, told, _HEIGHT, inner), table, legend)
+    return Chart(title, description, render_svg(title, description, _HEIGHT, inner), table, legend)
 
 
-def _sample_evenly(points: Sequence[tuple[int, Sequence[float]]], most: int) -> Sequence[tuple[int, Sequence[float]]]:
-    """Return at most ``most`` points, the first and the last among them."""
-    if len(points) <= most:
+def _sample_evenly(points: Sequence[tuple[int, Sequence[float]]], limit: int) -> Sequence[tuple[int, Sequence[float]]]:
+    """Return at limit ``limit`` points, including the first and the last."""
+    if len(points) <= limit:
         return points
-    return [points[round(number * (len(points) - 1) / (most - 1))] for number in range(most)]
+    return [points[round(number * (len(points) - 1) / (limit - 1))] for number in range(limit)]

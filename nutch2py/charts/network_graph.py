@@ -1,4 +1,4 @@
-"""Who links to whom: names as circles, links as lines between them, laid out by forces, the same each time."""
+"""Network graph: names as circles and links as lines, with a deterministic force-directed layout."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LETTER_WIDTH = 6.8
 
 
 class GraphEdge(NamedTuple):
-    """So many links lead from ``source`` to ``target``."""
+    """A number of links from ``source`` to ``target``."""
 
     source: str
     target: str
@@ -32,18 +32,18 @@ class GraphEdge(NamedTuple):
 def draw_graph(
     title: str, edges: Sequence[GraphEdge], sizes: Mapping[str, float], empty_message: str, unit: str = "pages"
 ) -> Chart:
-    """Return the graph of the names with most links, at most 40; links of a name to itself are left out.
+    """Return a graph of the names with most links, at most 40, without self-links.
 
-    ``sizes``: what a circle's area stands for; the least circle for names without.
+    ``sizes``: number that the area of a circle represents; names without one get the smallest circle.
     """
     between = [edge for edge in edges if edge.source != edge.target and edge.weight > 0]
     if not between:
         return Chart(title, empty_message)
-    worth: Counter[str] = Counter()
+    link_counts: Counter[str] = Counter()
     for edge in between:
-        worth[edge.source] += round(edge.weight)
-        worth[edge.target] += round(edge.weight)
-    names = sorted(worth, key=lambda name: (-worth[name], name))[:_MAX_NODES]
+        link_counts[edge.source] += round(edge.weight)
+        link_counts[edge.target] += round(edge.weight)
+    names = sorted(link_counts, key=lambda name: (-link_counts[name], name))[:_MAX_NODES]
     number = {name: place for place, name in enumerate(names)}
     joined: Counter[tuple[int, int]] = Counter()
     for source, target, weight in between:
@@ -65,32 +65,32 @@ def draw_graph(
         inner.append(render_shape("line", where, f"{names[a]} – {names[b]}: {format_number(weight)} links", "edge"))
     for place, name in enumerate(names):
         where = f'cx="{svg_percent(places[place][0])}" cy="{places[place][1] * _HEIGHT:.1f}" r="{radii[place]:.1f}"'
-        told = f"{name}: {format_number(sizes.get(name, 0))} {unit}, {format_number(worth[name])} links"
-        inner.append(render_shape("circle", where, told, "c1"))
+        tooltip = f"{name}: {format_number(sizes.get(name, 0))} {unit}, {format_number(link_counts[name])} links"
+        inner.append(render_shape("circle", where, tooltip, "c1"))
     inner += _render_labels(names, places, radii)
-    left_out = f" Shown are {len(names)} of {len(worth):,} names." if len(worth) > len(names) else ""
+    sample = f" {len(names)} of {len(link_counts):,} names are shown." if len(link_counts) > len(names) else ""
     first = max(between, key=lambda edge: edge.weight)
-    told = (
-        f"{len(worth):,} names; most links lead from {shorten(first.source, 60)} to {shorten(first.target, 60)}: "
-        f"{format_number(first.weight)}.{left_out}"
+    description = (
+        f"{len(link_counts):,} names; most links lead from {shorten(first.source, 60)} to {shorten(first.target, 60)}: "
+        f"{format_number(first.weight)}.{sample}"
     )
     rows = [
         [source, target, format_number(weight)]
         for source, target, weight in sorted(between, key=lambda edge: (-edge.weight, edge.source, edge.target))
     ]
     table = ChartTable(["From", "To", "Links"], rows[:50], len(rows) if len(rows) > 50 else 0)
-    return Chart(title, told, render_svg(title, told, _HEIGHT, inner, "flush"), table)
+    return Chart(title, description, render_svg(title, description, _HEIGHT, inner, "flush"), table)
 
 
 def force_layout(count: int, edges: Sequence[tuple[int, int, float]]) -> list[tuple[float, float]]:
-    """Return where so many circles lie, in shares of width and height: linked ones near, others apart.
+    """Return positions of ``count`` circles as fractions of width and height, linked ones close together.
 
-    Forces as those of Fruchterman and Reingold (1991): all push each other away, links pull by the logarithm of their
-    weights. It begins on a spiral, and uses no chance, so the same links give the same picture.
+    Forces are those of Fruchterman and Reingold (1991): all circles repel each other, and links attract by the
+    logarithm of their weights. The layout starts on a spiral without randomness, so that it is reproducible.
     """
     if count == 1:
         return [(0.5, 0.5)]
-    turns = np.arange(count) * 2.399963  # the golden angle: no two begin in one line
+    turns = np.arange(count) * 2.399963  # the golden angle: no two start on a line
     far = np.sqrt((np.arange(count) + 0.5) / count)
     places = np.stack([far * np.cos(turns), far * np.sin(turns)], axis=1)
     pull = np.zeros((count, count))
@@ -111,10 +111,10 @@ def force_layout(count: int, edges: Sequence[tuple[int, int, float]]) -> list[tu
 
 
 def _fit_to_frame(places: NDArray[np.float64]) -> list[tuple[float, float]]:
-    """Turn the places so that they are widest along the page, and stretch them over it."""
+    """Rotate the positions so that they are widest horizontally, and scale them to the frame."""
     places = places - places.mean(axis=0)
     _, _, axes = np.linalg.svd(places, full_matrices=False)
-    axes *= np.where(axes[np.arange(2), np.abs(axes).argmax(axis=1)] < 0, -1.0, 1.0)[:, None]  # one way of two
+    axes *= np.where(axes[np.arange(2), np.abs(axes).argmax(axis=1)] < 0, -1.0, 1.0)[:, None]  # fix the sign
     places = places @ axes.T
     middle = (places.min(axis=0) + places.max(axis=0)) / 2
     half = np.maximum((places.max(axis=0) - places.min(axis=0)) / 2, 1e-9)
@@ -124,7 +124,7 @@ def _fit_to_frame(places: NDArray[np.float64]) -> list[tuple[float, float]]:
 
 
 def _render_labels(names: Sequence[str], places: Sequence[tuple[float, float]], radii: Sequence[float]) -> list[str]:
-    """Return the names that have room, those with most links first: for a phone, and more of them for a wide page."""
+    """Return labels that do not overlap, by descending links: for phones, and more of them for wide charts."""
     kept: dict[int, tuple[float, float, str]] = {}
     narrow: set[int] = set()
     for width in (NARROW_WIDTH, WIDE_WIDTH):

@@ -1,4 +1,4 @@
-"""Stacked bars, one beside the other: what came of each round. And a histogram, which is bars without gaps."""
+"""Stacked bar chart and histogram."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MAX_BARS = 60
 
 
 class Bar(NamedTuple):
-    """A bar: its name, and its parts from below."""
+    """A bar: name and values of its parts, from bottom to top."""
 
     name: str
     values: Sequence[float]
 
 
 class HistogramBucket(NamedTuple):
-    """How many values lie from ``low`` up to ``high``, which is left out; up to any, when ``high`` is infinite."""
+    """Number of values from ``low`` up to ``high``, exclusive; ``high`` may be infinite."""
 
     low: float
     high: float
@@ -32,14 +32,14 @@ class HistogramBucket(NamedTuple):
 def draw_stacked_bars(
     title: str, names: Sequence[str], bars: Sequence[Bar], empty_message: str, colours: Sequence[int] = (1, 2, 3, 4)
 ) -> Chart:
-    """Return stacked bars in the order given. ``names``: what the parts are. Of more than 60, neighbours are added."""
+    """Return stacked bars in the given order. ``names``: names of the parts. Of more than 60, neighbours are merged."""
     if not any(any(bar.values) for bar in bars):
         return Chart(title, empty_message)
     drawn = _merge_neighbours(bars)
     scale = axis_levels(max(sum(bar.values) for bar in drawn))
     totals = [sum(bar.values[number] for bar in bars) for number in range(len(names))]
     listed = ", ".join(f"{format_number(total)} {name}" for name, total in zip(names, totals, strict=True) if total)
-    told = f"{len(bars):,} bars; in all {listed}."
+    description = f"{len(bars):,} bars; total: {listed}."
     inner = render_grid_lines(scale, _HEIGHT)
     width = 1 / max(len(drawn), 6)
     gap = width * 0.14
@@ -62,15 +62,15 @@ def draw_stacked_bars(
     )
     table = ChartTable.from_items(["", *names], bars, lambda bar: [bar.name, *map(format_number, bar.values)])
     legend = [(colours[number], name) for number, name in enumerate(names) if totals[number]]
-    return Chart(title, told, render_svg(title, told, _HEIGHT, inner), table, legend)
+    return Chart(title, description, render_svg(title, description, _HEIGHT, inner), table, legend)
 
 
 def _merge_neighbours(bars: Sequence[Bar]) -> Sequence[Bar]:
-    """Return at most 60 bars: of more, neighbours are one, named by the first of them."""
+    """Return at most 60 bars: of more, neighbours are merged under the name of the first."""
     if len(bars) <= _MAX_BARS:
         return bars
     every = -(-len(bars) // _MAX_BARS)
-    groups = [bars[begin : begin + every] for begin in range(0, len(bars), every)]
+    groups = [bars[start : start + every] for start in range(0, len(bars), every)]
     return [
         Bar(
             group[0].name,
@@ -87,9 +87,9 @@ def draw_histogram(
     format_value: Callable[[float], str] = format_compact,
     unit: str = "pages",
 ) -> Chart:
-    """Return how many values lie in each of some spans, which are drawn equally wide, whatever their lengths.
+    """Return a histogram of buckets, drawn with equal width. Empty buckets at either end are omitted.
 
-    Empty ones at either end are left out. ``format_value``: the words of a bound.
+    ``format_value``: formats a bound.
     """
     filled = [number for number, bucket in enumerate(buckets) if bucket.value_count]
     if not filled:
@@ -98,7 +98,8 @@ def draw_histogram(
     total = sum(bucket.value_count for bucket in drawn)
     scale = axis_levels(max(bucket.value_count for bucket in drawn))
     most = max(drawn, key=lambda bucket: bucket.value_count)
-    told = f"{format_number(total)} {unit}, most of them {_range_label(most, format_value)}: {format_number(most.value_count)}."
+    peak = f"{_range_label(most, format_value)}: {format_number(most.value_count)}"
+    description = f"{format_number(total)} {unit}, most of them {peak}."
     inner = render_grid_lines(scale, _HEIGHT)
     slots = max(len(drawn), 4)
     for number, bucket in enumerate(drawn):
@@ -119,14 +120,14 @@ def draw_histogram(
         bounds.append((len(drawn) / slots, format_value(drawn[-1].high)))
     inner += render_x_labels(fit_ticks(bounds), _HEIGHT)
     table = ChartTable.from_items(
-        ["From – to below", unit],
+        ["Range", unit],
         drawn,
         lambda bucket: [_range_label(bucket, format_value), format_number(bucket.value_count)],
     )
-    return Chart(title, told, render_svg(title, told, _HEIGHT, inner), table)
+    return Chart(title, description, render_svg(title, description, _HEIGHT, inner), table)
 
 
-def _range_label(bucket: HistogramBucket, shown: Callable[[float], str]) -> str:
+def _range_label(bucket: HistogramBucket, format_value: Callable[[float], str]) -> str:
     if math.isinf(bucket.high):
-        return f"{shown(bucket.low)} and more"
-    return f"{shown(bucket.low)} – {shown(bucket.high)}"
+        return f"{format_value(bucket.low)} and more"
+    return f"{format_value(bucket.low)} – {format_value(bucket.high)}"

@@ -1,1 +1,1 @@
-"""The control room: a crawl at a glance, for who operates it. What it shows costs no look at the rows of the table."""
+"""Control room: web pages for the operator of a crawl. Pages read stored statistics and never scan the table."""

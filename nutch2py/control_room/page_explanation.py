@@ -1,4 +1,4 @@
-"""The row of a page in words: what it is, why it is due or not, what each job did to it."""
+"""Explains the row of a page: status, next fetch and job history."""
 
 from __future__ import annotations
 
@@ -23,42 +23,41 @@ EXPLAINED_FIELDS: frozenset[Field[Any]] = frozenset(
         WebPage.content_type, WebPage.inlinks, WebPage.outlinks,
     }
 )  # fmt: skip
-"""What is read of a row: all but its content, its text and the headers of its answer."""
+"""Fields read from a row: all but content, text and response headers."""
 
 STATUS_LABELS = {
     CrawlStatus.UNFETCHED: "not fetched yet",
     CrawlStatus.FETCHED: "fetched",
     CrawlStatus.GONE: "gone",
-    CrawlStatus.REDIR_TEMP: "leads elsewhere for now",
-    CrawlStatus.REDIR_PERM: "leads elsewhere for good",
-    CrawlStatus.RETRY: "failed, to be tried again",
-    CrawlStatus.NOTMODIFIED: "fetched, unchanged since",
+    CrawlStatus.REDIR_TEMP: "temporary redirect",
+    CrawlStatus.REDIR_PERM: "permanent redirect",
+    CrawlStatus.RETRY: "failed, retry pending",
+    CrawlStatus.NOTMODIFIED: "not modified",
 }
-_INJECTED_LABEL = "a seed that was never fetched"
+_INJECTED_LABEL = "seed, not fetched yet"
 _PROTOCOL_STATUS_LABELS: dict[int, str] = {
-    ProtocolStatusCode.SUCCESS: "the page came",
-    ProtocolStatusCode.NOTMODIFIED: "the server said that it has not changed",
-    ProtocolStatusCode.MOVED: "it leads to another URL for good",
-    ProtocolStatusCode.TEMP_MOVED: "it leads to another URL for now",
-    ProtocolStatusCode.NOTFOUND: "it was not found (404)",
-    ProtocolStatusCode.GONE: "it is gone (410, 400)",
-    ProtocolStatusCode.ACCESS_DENIED: "it asks for a login (401)",
-    ProtocolStatusCode.ROBOTS_DENIED: "robots.txt denies it to us",
-    ProtocolStatusCode.EXCEPTION: "the fetch failed",
-    ProtocolStatusCode.RETRY: "it is to be tried again",
+    ProtocolStatusCode.SUCCESS: "fetched",
+    ProtocolStatusCode.NOTMODIFIED: "not modified",
+    ProtocolStatusCode.MOVED: "permanent redirect",
+    ProtocolStatusCode.TEMP_MOVED: "temporary redirect",
+    ProtocolStatusCode.NOTFOUND: "not found (404)",
+    ProtocolStatusCode.GONE: "gone (410, 400)",
+    ProtocolStatusCode.ACCESS_DENIED: "login required (401)",
+    ProtocolStatusCode.ROBOTS_DENIED: "denied by robots.txt",
+    ProtocolStatusCode.EXCEPTION: "fetch failed",
+    ProtocolStatusCode.RETRY: "retry pending",
 }
 
 _REMEDIES: dict[int, str] = {
-    ProtocolStatusCode.ACCESS_DENIED: "http.auth.file names logins.",
-    ProtocolStatusCode.ROBOTS_DENIED: "Only the site's owner changes that; its rules are read for the name in "
-    "http.agent.name.",
-    ProtocolStatusCode.EXCEPTION: "nutch2py doctor looks at names, addresses and limits on this side.",
+    ProtocolStatusCode.ACCESS_DENIED: "Configure a login in http.auth.file.",
+    ProtocolStatusCode.ROBOTS_DENIED: "Only the site owner can change it; the rules for http.agent.name apply.",
+    ProtocolStatusCode.EXCEPTION: "nutch2py doctor checks DNS, addresses and limits on this machine.",
 }
-"""What to do about it, where anything can be done."""
+"""Actions by protocol status."""
 
 
 class PageHistoryEntry(NamedTuple):
-    """What a job did to the row; ``batch_id``: in which batch, "" when that is not known."""
+    """Effect of a job on the row. ``batch_id``: "" when unknown."""
 
     job: str
     description: str
@@ -66,7 +65,7 @@ class PageHistoryEntry(NamedTuple):
 
 
 def status_label(status: int) -> str:
-    """Return a status in words."""
+    """Return the label of a status."""
     try:
         return STATUS_LABELS[CrawlStatus(status)]
     except ValueError:
@@ -74,27 +73,27 @@ def status_label(status: int) -> str:
 
 
 def explain_due(url: str, page: WebPage, conf: Configuration, now: int) -> Iterator[str]:
-    """Yield sentences: whether generate would take the page at ``now`` (ms), and why. ``page`` may be changed."""
-    at, interval = page.fetch_time, page.fetch_interval
+    """Yield sentences: whether generate would select the page at ``now`` (ms), and why. May change ``page``."""
+    due_time, interval = page.fetch_time, page.fetch_interval
     limits = TransitionLimits.from_conf(conf)
     batch = page.markers.get(Mark.GENERATE)
     if batch is not None:
-        yield f"It is in batch {batch}: no other generate takes it until updatedb has done that batch."
+        yield f"In batch {batch}: generate skips it until updatedb has processed that batch."
     elif create_fetch_schedule(conf).should_fetch(url, page, now):
-        if page.fetch_time != at:
-            yield f"It is due now: its time, {format_time(at)}, lies further ahead than db.fetch.interval.max allows."
+        if page.fetch_time != due_time:
+            yield f"Next fetch: now ({format_time(due_time)} is further ahead than db.fetch.interval.max allows)."
         else:
-            yield f"It is due since {format_time(at)} ({format_duration(now - at)} ago)."
+            yield f"Next fetch: now (due since {format_time(due_time)}, {format_duration(now - due_time)} ago)."
     else:
-        yield f"It is not due before {format_time(at)}, in {format_duration(at - now)}."
+        yield f"Next fetch: {format_time(due_time)} (in {format_duration(due_time - now)})."
     if page.status == CrawlStatus.GONE:
         longest = format_duration(1000 * limits.max_interval)
-        yield f"It is gone: it is asked for again after half as long again each time, at most {longest} later."
+        yield f"Gone: the interval grows by half after each fetch, up to {longest} (db.fetch.interval.max)."
     elif page.retries_since_fetch:
         times = page.retries_since_fetch
         yield (
-            f"Its fetch has failed {times} time{'s' if times > 1 else ''} in a row; it is tried again a day later, and "
-            f"is gone after {limits.max_retries} (db.fetch.retry.max)."
+            f"Failed {times} time{'s' if times > 1 else ''} in a row: retried daily, and gone "
+            f"after {limits.max_retries} failures (db.fetch.retry.max)."
         )
     yield _explain_interval(page, interval, conf)
 
@@ -102,12 +101,12 @@ def explain_due(url: str, page: WebPage, conf: Configuration, now: int) -> Itera
 def _explain_interval(page: WebPage, interval: int, conf: Configuration) -> str:
     fixed = fixed_interval(page)
     if fixed is not None:
-        return f"Two fetches lie {format_duration(1000 * fixed)} apart, as its seed fixes."
+        return f"Interval: {format_duration(1000 * fixed)} (fixed by its seed)."
     default = conf.get_int("db.fetch.interval.default", 2592000)
     if not interval:
-        return f"It has no interval of its own: two fetches lie {format_duration(1000 * default)} apart."
-    whose = "the default" if interval == default else "its own interval"
-    return f"Two fetches lie {format_duration(1000 * interval)} apart, {whose}, by {_schedule_name(conf)}."
+        return f"Interval: {format_duration(1000 * default)} (default)."
+    source = "default" if interval == default else "of this page"
+    return f"Interval: {format_duration(1000 * interval)} ({source}, {_schedule_name(conf)})."
 
 
 def _schedule_name(conf: Configuration) -> str:
@@ -115,37 +114,34 @@ def _schedule_name(conf: Configuration) -> str:
 
 
 def page_history(page: WebPage) -> Iterator[PageHistoryEntry]:
-    """Yield what the jobs did to a row, in their order; of each job the last time, for that is what rows keep."""
+    """Yield the effect of each job on a row, in order of processing. Rows keep only the last run of a job."""
     markers = page.markers
     injected = markers.get(Mark.INJECT)
     if injected is not None:
-        yield PageHistoryEntry(
-            "inject", "It is a sitemap of a seed list." if injected == INJECTED_SITEMAP else "It is a seed."
-        )
+        yield PageHistoryEntry("inject", "Sitemap from a seed list." if injected == INJECTED_SITEMAP else "Seed URL.")
     batch = markers.get(Mark.GENERATE)
     if batch is not None:
-        yield PageHistoryEntry("generate", "It was chosen for fetching.", batch)
+        yield PageHistoryEntry("generate", "Selected for fetching.", batch)
     yield from _fetch_history(page)
     parse = page.parse_status
     if parse is not None:
-        why = f": {', '.join(parse.args)}" if parse.args else ""
+        reason = f": {', '.join(parse.args)}" if parse.args else ""
         yield PageHistoryEntry(
-            "parse", f"The parse ended as {parse_status_name(parse)}{why}.", markers.get(Mark.PARSE) or ""
+            "parse", f"Parse status: {parse_status_name(parse)}{reason}.", markers.get(Mark.PARSE) or ""
         )
     updated = markers.get(Mark.UPDATEDB)
     distance = markers.get(Mark.DISTANCE)
     if updated is not None or distance is not None:
-        links = "link" if distance == "1" else "links"
-        far = f"It is {distance} {links} from a seed." if distance is not None else "Its links were taken in."
-        yield PageHistoryEntry("updatedb", far, updated or "")
+        description = f"Depth: {distance}." if distance is not None else "Outlinks added to the table."
+        yield PageHistoryEntry("updatedb", description, updated or "")
     if page.page_rank:
-        yield PageHistoryEntry("pagerank", f"Its PageRank is {format_float(page.page_rank)}.")
-    same = page.metadata.get(MetadataKey.DUPLICATE)
-    if same is not None:
-        yield PageHistoryEntry("dedup", f"It is a duplicate of {same.decode('utf-8', 'replace').partition(' ')[2]}.")
+        yield PageHistoryEntry("pagerank", f"PageRank: {format_float(page.page_rank)}.")
+    duplicate = page.metadata.get(MetadataKey.DUPLICATE)
+    if duplicate is not None:
+        yield PageHistoryEntry("dedup", f"Duplicate of {duplicate.decode('utf-8', 'replace').partition(' ')[2]}.")
     indexed = markers.get(Mark.INDEX)
     if indexed is not None:
-        yield PageHistoryEntry("index", "It was sent to the index.", indexed)
+        yield PageHistoryEntry("index", "Sent to the index.", indexed)
 
 
 def _fetch_history(page: WebPage) -> Iterator[PageHistoryEntry]:
@@ -153,8 +149,8 @@ def _fetch_history(page: WebPage) -> Iterator[PageHistoryEntry]:
     if status is None:
         return
     name = protocol_status_name(status.code)
-    told = _PROTOCOL_STATUS_LABELS.get(status.code, "it ended")
-    why = f": {', '.join(status.args)}" if status.args else ""
+    label = _PROTOCOL_STATUS_LABELS.get(status.code, "finished")
+    reason = f": {', '.join(status.args)}" if status.args else ""
     batch_id = page.markers.get(Mark.FETCH) or page.batch_id or ""
-    repair = f" {_REMEDIES[status.code]}" if status.code in _REMEDIES else ""
-    yield PageHistoryEntry("fetch", f"{told[0].upper()}{told[1:]} ({name}){why}.{repair}", batch_id)
+    remedy = f" {_REMEDIES[status.code]}" if status.code in _REMEDIES else ""
+    yield PageHistoryEntry("fetch", f"{label[0].upper()}{label[1:]} ({name}){reason}.{remedy}", batch_id)

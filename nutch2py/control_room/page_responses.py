@@ -1,4 +1,4 @@
-"""How a page is answered: its template, its headers, and what is said when it is not."""
+"""HTTP responses of the control room: rendered pages, headers and error pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
 }
-"""Sent with every page: one script of ours, nothing from anywhere else."""
+"""Headers of every page: only the own script and style sheet load."""
 _TABS = (
     ("", "Crawl"),
     ("/jobs", "Jobs"),
@@ -30,7 +30,7 @@ _PARENT_TABS = {"/job": "/jobs", "/host": "/hosts", "/new": ""}
 
 
 class TemplatePage(NamedTuple):
-    """A page: its template, its title, and what is put into it."""
+    """A page: template name, title and template context."""
 
     template: str
     title: str
@@ -38,21 +38,21 @@ class TemplatePage(NamedTuple):
 
 
 def render_page(path: str, page: TemplatePage, status: int = HTTPStatus.OK, can_run: bool = True) -> Response:
-    """Return a page; ``can_run``: who looks may begin and stop jobs."""
-    here = path.removeprefix("/crawl")
+    """Return a page. ``can_run``: the caller may start and stop jobs."""
+    subpath = path.removeprefix("/crawl")
     values = {
         "title": page.title,
         "tabs": _TABS,
-        "here": _PARENT_TABS.get(here, here),
-        "may_run": can_run,
+        "current_tab": _PARENT_TABS.get(subpath, subpath),
+        "can_run": can_run,
         **page.context,
     }
     return HTMLResponse(render_template(page.template, **values).encode("utf-8", "replace"), status, PAGE_HEADERS)
 
 
 def render_error_page(path: str, error: HttpError) -> Response:
-    """Return the page that says why a request is not done."""
-    title = "Not there" if error.status == HTTPStatus.NOT_FOUND else "Not allowed"
-    made = render_page(path, TemplatePage("message.html", title, {"text": str(error)}), error.status)
-    made.headers.update(error.headers)
-    return made
+    """Return the page of a rejected request."""
+    title = "Not found" if error.status == HTTPStatus.NOT_FOUND else "Forbidden"
+    response = render_page(path, TemplatePage("message.html", title, {"message": str(error)}), error.status)
+    response.headers.update(error.headers)
+    return response

@@ -1,4 +1,4 @@
-"""``nutch2py report``: the state of a crawl in one file that needs nothing else, or as JSON."""
+"""``nutch2py report``: the state of a crawl as one self-contained HTML file, or as JSON."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from nutch2py.crawl_reader import CrawlReader
 
 MAX_REPORT_ENTRIES = 2000
-"""Newest entries of the job log that pictures are drawn from."""
+"""Newest job log entries that charts show."""
 
 
 @dataclass
 class CrawlSnapshot:
-    """What is known of a crawl without looking at its rows. ``entries``: the newest first; ``skipped``: of a day."""
+    """State of a crawl, read without a table scan. ``entries``: newest first. ``skipped``: of the last 24 hours."""
 
     name: str
     time: int
@@ -43,20 +43,20 @@ class CrawlSnapshot:
 
     @classmethod
     def from_crawl(cls, crawl: CrawlReader, entries: int = MAX_REPORT_ENTRIES) -> CrawlSnapshot:
-        """Read it, with so many of the newest entries of the log."""
+        """Read the state with at most ``entries`` of the newest job log entries."""
         name = crawl.conf.get_trimmed("storage.crawl.id")
-        made = int(time.time() * 1000)
+        now = int(time.time() * 1000)
         log = crawl.jobs(entries)
-        lost = [*iter_skipped_urls(sum_recent_counters(log), crawl.conf)]
-        return cls(name, made, crawl.table_stats(), crawl.overview(), log, lost)
+        skipped = [*iter_skipped_urls(sum_recent_counters(log), crawl.conf)]
+        return cls(name, now, crawl.table_stats(), crawl.overview(), log, skipped)
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The rounds, the oldest first."""
+        """The rounds, oldest first."""
         return group_rounds(self.entries)
 
     def charts(self) -> Iterator[Chart]:
-        """Yield what both the control room and the report show first."""
+        """Yield the charts that both the control room and the report show first."""
         yield crawl_charts.draw_pages_over_time(self.entries, self.table_stats)
         yield crawl_charts.draw_round_outcomes(self.rounds)
         yield crawl_charts.draw_fetch_errors(self.entries)
@@ -64,67 +64,67 @@ class CrawlSnapshot:
 
 
 def render_report(state: CrawlSnapshot) -> str:
-    """Return the report as a whole document."""
+    """Return the report as a complete HTML document."""
     rounds = state.rounds
     return render_template(
         "report.html",
         crawl=state.name,
-        made=format_time(state.time),
-        style=read_stylesheet() + read_asset("room.css"),
-        sentences=[*summarize_crawl(state.table_stats, state.overview, rounds, state.entries)],
-        pictures=[
+        time=format_time(state.time),
+        style=read_stylesheet() + read_asset("control_room.css"),
+        summary=[*summarize_crawl(state.table_stats, state.overview, rounds, state.entries)],
+        charts=[
             *state.charts(),
             crawl_charts.draw_top_hosts(state.overview),
             *crawl_charts.draw_histograms(state.overview),
         ],
-        wide=[crawl_charts.draw_job_timeline(state.entries), crawl_charts.draw_host_links(state.overview)],
+        wide_charts=[crawl_charts.draw_job_timeline(state.entries), crawl_charts.draw_host_links(state.overview)],
         rounds=rounds[-30:][::-1],
-        left_out=state.skipped,
-        looked=None if state.overview is None else format_time(state.overview.counted_at),
+        skipped=state.skipped,
+        overview_time=None if state.overview is None else format_time(state.overview.counted_at),
     )
 
 
 def report_data(state: CrawlSnapshot) -> dict[str, Any]:
-    """Return the same as values: sentences, figures, overview, rounds and jobs."""
+    """Return the report as values that are written as JSON."""
     return {
         "crawl": state.name,
-        "made": state.time,
-        "sentences": [*summarize_crawl(state.table_stats, state.overview, state.rounds, state.entries)],
+        "time": state.time,
+        "summary": [*summarize_crawl(state.table_stats, state.overview, state.rounds, state.entries)],
         "table_stats": state.table_stats,
         "overview": state.overview,
-        "left_out": [_skipped_data(each) for each in state.skipped],
+        "skipped": [_skipped_data(each) for each in state.skipped],
         "rounds": [_round_data(each) for each in state.rounds],
         "jobs": state.entries,
     }
 
 
 def _round_data(each: Round) -> dict[str, Any]:
-    tally = each.totals
-    links, new = tally.link_counts
+    totals = each.totals
+    links, new_links = totals.link_counts
     return {
         "number": each.number,
-        "batch": each.batch_id,
+        "batch_id": each.batch_id,
         "start_time": each.start_time,
         "finish_time": each.finish_time,
-        "running": each.is_running,
+        "is_running": each.is_running,
         "generated": each.generated_count,
-        "fetched": tally.fetched_count,
-        "redirected": tally.redirected_count,
-        "gone": tally.gone_count,
-        "failed": tally.failed_count,
-        "bytes": tally.downloaded_bytes,
+        "fetched": totals.fetched_count,
+        "redirected": totals.redirected_count,
+        "gone": totals.gone_count,
+        "failed": totals.failed_count,
+        "bytes": totals.downloaded_bytes,
         "links": links,
-        "new": new,
+        "new_links": new_links,
     }
 
 
 def _skipped_data(each: SkippedUrls) -> dict[str, Any]:
-    what, decides, _ = each.reason
-    return {"number": each.number, "what": what, "decides": decides, "hosts": dict(each.hosts)}
+    reason = each.reason
+    return {"count": each.number, "reason": reason.description, "action": reason.remedy, "hosts": dict(each.hosts)}
 
 
 def render_json(state: CrawlSnapshot) -> str:
-    """Return :func:`report_data` as one line."""
+    """Return :func:`report_data` as one line of JSON."""
     return orjson.dumps(report_data(state), default=_json_default).decode()
 
 
@@ -135,7 +135,7 @@ def _json_default(value: object) -> object:
 
 
 def write_report(state: CrawlSnapshot, path: Path) -> None:
-    """Write the report; a file that is there is replaced when the new one is whole."""
+    """Write the report; an existing file is replaced atomically."""
     text = render_report(state).encode()
     with atomic_write(path) as out:
         out.write(text)

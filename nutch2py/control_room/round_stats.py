@@ -1,4 +1,4 @@
-"""The entries of the job log, put together: what belongs to a round, how fast a job is, how far."""
+"""Groups job log entries into rounds, and computes rates and remaining times of jobs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNSUCCESSFUL_STATES = frozenset({JobState.FAILED, JobState.KILLED, JobState.STOP
 
 @dataclass
 class Round:
-    """What jobs did to one batch: ``number`` from 1 on among those that are known, ``entries`` as they began."""
+    """The jobs of one batch. ``number``: from 1 among the known rounds. ``entries``: in order of their start."""
 
     number: int
     batch_id: str
@@ -24,40 +24,40 @@ class Round:
 
     @property
     def start_time(self) -> int:
-        """When the first of its jobs began, ms since 1970."""
+        """Start of the first job, in ms since 1970."""
         return self.entries[0].start_time
 
     @property
     def finish_time(self) -> int:
-        """The last sign of life of its jobs, ms since 1970."""
+        """Last heartbeat or end of its jobs, in ms since 1970."""
         return max(map(finish_time, self.entries))
 
     @property
     def is_running(self) -> bool:
-        """Whether one of its jobs runs."""
+        """Whether a job is running."""
         return any(entry.state == JobState.RUNNING for entry in self.entries)
 
     @property
     def has_failed(self) -> bool:
-        """Whether one of its jobs has not come to its end."""
+        """Whether a job failed, was stopped or was killed."""
         return any(entry.state in UNSUCCESSFUL_STATES for entry in self.entries)
 
     @cached_property
     def totals(self) -> CounterTotals:
-        """What its jobs have counted; no entry is added once this was asked for."""
+        """Summed counters of its jobs. Cached: add no entry after the first access."""
         return sum_counters(self.entries)
 
     @property
     def generated_count(self) -> int:
-        """How many rows generate chose."""
+        """Number of rows that generate selected."""
         return self.totals.totals.count("generator", "generated")
 
 
 def group_rounds(entries: Sequence[JobEntry]) -> list[Round]:
-    """Return the rounds that entries tell of, the oldest first.
+    """Group entries into rounds, oldest first.
 
-    What was done to ``-all`` belongs to the batch that was made last before it; jobs of no batch to no round. A
-    generate that found nothing due makes no round.
+    A job on ``-all`` belongs to the last batch generated before it. Jobs without a batch belong to no round. A generate
+    that selected nothing starts no round.
     """
     rounds: dict[str, Round] = {}
     last = ""
@@ -70,14 +70,14 @@ def group_rounds(entries: Sequence[JobEntry]) -> list[Round]:
         if name not in rounds:
             rounds[name] = Round(0, name)
         rounds[name].entries.append(entry)
-    found = [each for each in rounds.values() if _is_round(each.entries)]
-    for number, each in enumerate(found, 1):
+    result = [each for each in rounds.values() if _is_round(each.entries)]
+    for number, each in enumerate(result, 1):
         each.number = number
-    return found
+    return result
 
 
 def _is_round(entries: Sequence[JobEntry]) -> bool:
-    """Tell whether jobs are a round: rows were chosen, or more than a generate was done to the batch itself."""
+    """Return whether jobs form a round: rows were selected, or another job than generate names the batch."""
     for entry in entries:
         empty = entry.state == JobState.FINISHED and not entry.counters.get("generator", {}).get("generated")
         if not entry.batch_id.startswith("-") and not (entry.job == GENERATE and empty):
@@ -86,26 +86,26 @@ def _is_round(entries: Sequence[JobEntry]) -> bool:
 
 
 def sum_counters(entries: Sequence[JobEntry]) -> CounterTotals:
-    """Return the sums of what jobs have counted."""
-    tally = CounterTotals()
+    """Return the summed counters of jobs."""
+    totals = CounterTotals()
     for entry in entries:
-        tally.add(JobResult({group: dict(names) for group, names in entry.counters.items()}))
-    return tally
+        totals.add(JobResult({group: dict(names) for group, names in entry.counters.items()}))
+    return totals
 
 
 def finish_time(entry: JobEntry) -> int:
-    """Return when a job ended, or its last sign of life, ms since 1970."""
+    """Return the end of a job, or its last heartbeat, in ms since 1970."""
     return max(entry.last_seen if entry.finish_time is None else entry.finish_time, entry.start_time)
 
 
 def rows_per_second(entry: JobEntry) -> float:
-    """Return rows a second, over all of the job's time so far; 0 when it has done none."""
+    """Return the mean rows per second since the start of the job; 0 without rows."""
     return 1000 * entry.rows / max(finish_time(entry) - entry.start_time, 1000) if entry.rows else 0.0
 
 
 def remaining_ms(entry: JobEntry) -> int | None:
-    """Return the milliseconds that a running job still needs at its rate, None when nothing tells."""
-    speed = rows_per_second(entry)
-    if entry.state != JobState.RUNNING or entry.expected is None or not speed or entry.rows >= entry.expected:
+    """Return the estimated remaining milliseconds of a running job, None when unknown."""
+    rate = rows_per_second(entry)
+    if entry.state != JobState.RUNNING or entry.expected is None or not rate or entry.rows >= entry.expected:
         return None
-    return round(1000 * (entry.expected - entry.rows) / speed)
+    return round(1000 * (entry.expected - entry.rows) / rate)

@@ -1,4 +1,4 @@
-"""A crawl in sentences, as one person tells another."""
+"""Text summary of a crawl for the control room and the report."""
 
 from __future__ import annotations
 
@@ -22,54 +22,57 @@ from nutch2py.support.formatting import format_bytes, format_duration, format_nu
 def summarize_crawl(
     table_stats: TableStats | None, overview: Overview | None, rounds: Sequence[Round], entries: Sequence[JobEntry]
 ) -> Iterator[str]:
-    """Yield what a crawl is: its pages, its rounds, what is left to do. ``entries``: the newest first."""
+    """Yield sentences on pages, due pages, rounds and the last job. ``entries``: newest first."""
     if table_stats is None:
-        yield "How many pages there are is not known without reading all rows: nutch2py readdb -stats counts them."
+        yield "The number of pages is unknown: run nutch2py readdb -stats, which reads all rows."
     else:
-        of = (
+        hosts = (
             f" of {format_number(overview.host_count)} host{_plural_suffix(overview.host_count)}"
             if overview and overview.host_count
             else ""
         )
-        good = count_statuses(table_stats.status, FETCHED_STATUSES)
-        yield f"{format_number(table_stats.rows)} page{_plural_suffix(table_stats.rows)}{of}, {format_percent(good, table_stats.rows)} fetched."
+        fetched = count_statuses(table_stats.status, FETCHED_STATUSES)
+        pages = f"{format_number(table_stats.rows)} page{_plural_suffix(table_stats.rows)}"
+        yield f"{pages}{hosts}, {format_percent(fetched, table_stats.rows)} fetched."
         if table_stats.due is not None:
             least = "At least " if table_stats.due >= MAX_DUE_COUNT else ""
-            number = format_number(table_stats.due) if table_stats.due else "None"
-            yield f"{least}{number} {'is' if table_stats.due <= 1 else 'are'} due now."
+            number = format_number(table_stats.due) if table_stats.due else "No"
+            yield f"{least}{number} page{_plural_suffix(table_stats.due)} due now."
     if rounds:
         yield _summarize_rounds(rounds)
     if entries:
         yield summarize_last_job(entries[0])
     else:
-        yield "No job is in the log yet: it begins with the next one."
+        yield "No job in the log yet."
 
 
 def _summarize_rounds(rounds: Sequence[Round]) -> str:
-    tally = sum_counters([entry for each in rounds for entry in each.entries])
-    took = format_duration(rounds[-1].finish_time - rounds[0].start_time)
-    came = f" ({format_bytes(tally.downloaded_bytes)})" if tally.downloaded_bytes else ""
-    found = f"; {format_number(tally.link_counts[0])} links were found on them" if tally.link_counts[0] else ""
-    return f"{len(rounds):,} round{_plural_suffix(len(rounds))} in {took}: {tally.format_summary()}{came}{found}."
+    totals = sum_counters([entry for each in rounds for entry in each.entries])
+    duration = format_duration(rounds[-1].finish_time - rounds[0].start_time)
+    size = f" ({format_bytes(totals.downloaded_bytes)})" if totals.downloaded_bytes else ""
+    links = f"; {format_number(totals.link_counts[0])} links found" if totals.link_counts[0] else ""
+    count = f"{len(rounds):,} round{_plural_suffix(len(rounds))}"
+    return f"{count} in {duration}: {totals.format_summary()}{size}{links}."
 
 
 def summarize_last_job(entry: JobEntry) -> str:
-    """Return what the newest job does, or how it ended."""
-    of = f" of batch {entry.batch_id}" if entry.batch_id else ""
+    """Return a sentence on the newest job: its progress, or its result."""
+    batch = f" of batch {entry.batch_id}" if entry.batch_id else ""
     if entry.state == JobState.RUNNING:
-        return f"Running now: {entry.job}{of}, since {format_time(entry.start_time)}{_progress_text(entry)}."
-    why = f": {entry.message}" if entry.message and entry.state in UNSUCCESSFUL_STATES else ""
-    how = {JobState.FINISHED: "was done", JobState.KILLED: "was killed", JobState.STOPPED: "was stopped"}
-    return f"The last job, {entry.job}{of}, {how.get(entry.state, 'failed')} at {format_time(finish_time(entry))}{why}."
+        return f"Running: {entry.job}{batch}, since {format_time(entry.start_time)}{_progress_text(entry)}."
+    reason = f": {entry.message}" if entry.message and entry.state in UNSUCCESSFUL_STATES else ""
+    result = {JobState.FINISHED: "finished", JobState.KILLED: "was killed", JobState.STOPPED: "was stopped"}
+    ended = f"{result.get(entry.state, 'failed')} at {format_time(finish_time(entry))}"
+    return f"The last job, {entry.job}{batch}, {ended}{reason}."
 
 
 def _progress_text(entry: JobEntry) -> str:
     if not entry.rows:
         return ""
-    of = f" of {format_number(entry.expected)}" if entry.expected else ""
-    rest = remaining_ms(entry)
-    return f": {format_number(entry.rows)}{of} rows, {rows_per_second(entry):,.3g} a second" + (
-        f", about {format_duration(rest)} left" if rest else ""
+    total = f" of {format_number(entry.expected)}" if entry.expected else ""
+    remaining = remaining_ms(entry)
+    return f": {format_number(entry.rows)}{total} rows, {rows_per_second(entry):,.3g} rows/s" + (
+        f", about {format_duration(remaining)} remaining" if remaining else ""
     )
 
 

@@ -1,1 +1,1 @@
-"""What a crawl stands on, looked at part by part: configuration, this machine, tables, the index, the cluster."""
+"""Health checks of a crawl: configuration, machine, tables, index, cluster and last jobs."""

@@ -1,4 +1,4 @@
-"""What a look at a part has found."""
+"""Results of health checks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from nutch2py.errors import NutchError
 
 
 class CheckStatus(StrEnum):
-    """How a part is. ``ERROR``: jobs fail of it; ``WARNING``: they run, and perhaps not as is meant."""
+    """Status of a check. ``ERROR``: jobs will fail. ``WARNING``: jobs run, but perhaps not as intended."""
 
     OK = "ok"
-    WARNING = "look"
-    ERROR = "bad"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 class CheckResult(NamedTuple):
-    """``check``: what was looked at. ``message``: how it is, and what to do where it is not good."""
+    """Result of a check. ``message``: the finding, and what to do about a problem."""
 
     check: str
     status: CheckStatus
@@ -30,23 +30,23 @@ Check = Callable[[Configuration], Iterator[CheckResult]]
 
 
 def ok_result(check: str, message: str) -> CheckResult:
-    """Return that a part is as it should be."""
+    """Return a result without problems."""
     return CheckResult(check, CheckStatus.OK, message)
 
 
 def warning_result(check: str, message: str) -> CheckResult:
-    """Return that a part may not be as is meant."""
+    """Return a result that needs attention."""
     return CheckResult(check, CheckStatus.WARNING, message)
 
 
 def error_result(check: str, message: str) -> CheckResult:
-    """Return that jobs will fail of a part."""
+    """Return a result that makes jobs fail."""
     return CheckResult(check, CheckStatus.ERROR, message)
 
 
-def run_check(part: str, look: Check, conf: Configuration) -> Iterator[CheckResult]:
-    """Yield what a look finds; an error whose cause and repair are known is a finding, too."""
+def run_check(name: str, check: Check, conf: Configuration) -> Iterator[CheckResult]:
+    """Yield the results of a check; a NutchError that it raises becomes an error result."""
     try:
-        yield from look(conf)
+        yield from check(conf)
     except NutchError as error:
-        yield error_result(part, str(error))
+        yield error_result(name, str(error))

@@ -1,4 +1,4 @@
-"""Every look, in the order in which parts rest on each other."""
+"""Runs all health checks, each after those that it depends on."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ CHECKS: dict[str, Check] = {
     "index": service_checks.check_index,
     "runner": service_checks.check_runner,
     "jobs": job_log_checks.check_last_job,
-    "left out": job_log_checks.check_skipped,
+    "skipped": job_log_checks.check_skipped,
 }
 _SERVICE_WAIT_SECONDS = "5"
 
 
 def run_checks(conf: Configuration) -> Iterator[CheckResult]:
-    """Yield what each look finds. Services that are away are tried for some seconds only."""
+    """Yield the results of all checks. An unavailable service is tried for a few seconds only."""
     conf = conf.copy()
     conf.set("service.wait.seconds", _SERVICE_WAIT_SECONDS)
-    for part, look in CHECKS.items():
-        yield from run_check(part, look, conf)
+    for name, check in CHECKS.items():
+        yield from run_check(name, check, conf)
 
 
 def worst_status(results: list[CheckResult]) -> CheckStatus:
-    """Return the worst state among findings."""
-    states = {finding.status for finding in results}
+    """Return the worst status of some results."""
+    states = {result.status for result in results}
     return (
         CheckStatus.ERROR
         if CheckStatus.ERROR in states

@@ -1,4 +1,4 @@
-"""The configuration: where it was read, who the crawler says it is, names that mean nothing, plug-ins that load."""
+"""Checks of the configuration: files, property names, agent name and plug-ins."""
 
 from __future__ import annotations
 
@@ -17,42 +17,42 @@ from nutch2py.url.normalizers.url_normalizers import SCOPES, URLNormalizers
 
 
 def check_config_files(conf: Configuration) -> Iterator[CheckResult]:
-    """Which files were read."""
-    found = [str(path) for folder in conf.conf_dirs for path in (folder / "nutch-site.xml",) if path.is_file()]
-    told = f"read from {', '.join(found)}" if found else "shipped defaults alone"
-    yield ok_result("configuration", f"{told}; a folder of your own is named by --conf or NUTCH_CONF_DIR")
+    """Report the configuration files, and check that numbers are valid."""
+    files = [str(path) for folder in conf.conf_dirs for path in (folder / "nutch-site.xml",) if path.is_file()]
+    source = f"read from {', '.join(files)}" if files else "shipped defaults only"
+    yield ok_result("configuration", f"{source}; set another folder with --conf or NUTCH_CONF_DIR")
     conf.check_numbers()
 
 
 def check_property_names(conf: Configuration) -> Iterator[CheckResult]:
-    """Names that mean nothing."""
+    """Find unknown property names and plug-in ids."""
     for name, near in unread_properties(conf):
         if near:
-            yield warning_result("properties", f"there is no {name}, did you mean {near}? {conf.origin(name)} sets it")
+            yield warning_result("properties", f"unknown property {name} in {conf.origin(name)}: did you mean {near}?")
         else:
-            yield warning_result("properties", f"there is no {name}, which {conf.origin(name)} sets: nothing reads it")
+            yield warning_result("properties", f"unknown property {name} in {conf.origin(name)}: nothing reads it")
     for name, plugin, near in unknown_plugin_ids(conf):
-        meant = f", did you mean {near}?" if near else ""
-        yield warning_result("properties", f"{name} names {plugin}, which is no plug-in here{meant}")
+        suggestion = f": did you mean {near}?" if near else ""
+        yield warning_result("properties", f"unknown plug-in {plugin} in {name}{suggestion}")
 
 
 def check_agent_name(conf: Configuration) -> Iterator[CheckResult]:
-    """Who the crawler says it is."""
+    """Check the name and the contact that the crawler sends."""
     name = conf.get_trimmed("http.agent.name")
     if not name:
-        told = "http.agent.name is empty: fetch refuses to run, and crawl calls itself nutch2py"
-        yield warning_result("agent name", f"{told}: name your crawler there, in {conf.site_file}")
+        message = "http.agent.name is empty: fetch does not run, and crawl uses the name nutch2py"
+        yield warning_result("agent name", f"{message}. Set the name of your crawler in {conf.site_file}")
     elif not conf.get_trimmed("http.agent.url") and not conf.get_trimmed("http.agent.email"):
         yield warning_result(
-            "agent name", f"{name}: say in http.agent.url or http.agent.email whom site owners can ask"
+            "agent name", f"{name}: set http.agent.url or http.agent.email, so that site owners can contact you"
         )
     else:
         yield ok_result("agent name", name)
 
 
 def check_plugins(conf: Configuration) -> Iterator[CheckResult]:
-    """Whether all that is chosen can be loaded, with its rules and settings."""
-    gate = AddressFilter.from_conf(conf)
+    """Load all configured plug-ins with their rules and settings."""
+    address_filter = AddressFilter.from_conf(conf)
     if conf.get_trimmed("http.agent.name"):
         HttpSettings.from_conf(conf)
     filters = URLFilters(conf)
@@ -61,8 +61,11 @@ def check_plugins(conf: Configuration) -> Iterator[CheckResult]:
     ScoringFilters(conf)
     RowParser(conf)
     check_fetch_schedule(conf)
-    yield ok_result("plug-ins", f"all load: {len(filters.filters)} URL filters, their rules, parsers, schedule")
-    if not gate:
+    yield ok_result(
+        "plug-ins", f"loaded: {len(filters.filters)} URL filters with their rules, parsers and fetch schedule"
+    )
+    if not address_filter:
         yield warning_result(
-            "address gate", "http.filter.ipaddress.exclude is empty: links and redirects can lead to private addresses"
+            "address filter",
+            "http.filter.ipaddress.exclude is empty: the fetcher follows links and redirects to private addresses",
         )

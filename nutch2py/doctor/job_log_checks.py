@@ -1,4 +1,4 @@
-"""What the job log tells: whether its time can be, how the last job ended, what the last crawl left out."""
+"""Checks of the job log: clock, last job and skipped URLs."""
 
 from __future__ import annotations
 
@@ -16,56 +16,59 @@ from nutch2py.support.formatting import format_time
 from nutch2py.table import open_store
 
 CHECKED_ENTRIES = 500
-"""Newest entries of the log that are looked at."""
-_MAX_AHEAD_MS = 60_000  # ms
-_MIN_TIME_MS = 1_735_689_600_000  # 2025: before this program was made
+"""Newest entries of the log that are checked."""
+_MAX_AHEAD_MS = 60_000
+_MIN_TIME_MS = 1_735_689_600_000  # 2025-01-01, before the first release
 _KILLED_ADVICE = (
-    "it was killed, or the machine went down, or its disk took nothing more: look above for disk and memory, and with "
-    "dmesg; then run it again"
+    "it was killed, the machine went down, or its disk was full. See the disk and memory checks and dmesg, then run it "
+    "again"
 )
 
 
 def check_clock(conf: Configuration) -> Iterator[CheckResult]:
-    """Whether the time is one that can be."""
+    """Check that the clock is plausible and not earlier than the job log."""
     now = int(time.time() * 1000)
-    shown = format_time(now)
+    local_time = format_time(now)
     newest = max((entry.last_seen for entry in _read_entries(conf, 1)), default=0)
     if now < _MIN_TIME_MS:
-        yield error_result("clock", f"it is {shown} here, which cannot be: set the clock; no certificate is valid then")
+        yield error_result(
+            "clock",
+            f"the time is {local_time}, which is before this version: set the clock, or no certificate is valid",
+        )
     elif newest > now + _MAX_AHEAD_MS:
-        told = f"it is {shown} here, and the job log was written at {format_time(newest)}"
-        yield warning_result("clock", f"{told}: let NTP set the clocks of all machines, or pages are due too late")
+        message = f"the time is {local_time}, but the job log was written at {format_time(newest)}"
+        yield warning_result("clock", f"{message}: synchronize all machines with NTP, or pages are fetched too late")
     else:
-        yield ok_result("clock", shown)
+        yield ok_result("clock", local_time)
 
 
 def check_last_job(conf: Configuration) -> Iterator[CheckResult]:
-    """How the last job ended."""
+    """Report the result of the last job."""
     for entry in _read_entries(conf, 1):
-        what = f"the last one, {entry.job}{f' of batch {entry.batch_id}' if entry.batch_id else ''}"
+        job = f"the last job, {entry.job}{f' of batch {entry.batch_id}' if entry.batch_id else ''}"
         if entry.state == JobState.FAILED:
-            yield warning_result("jobs", f"{what}, failed: {entry.message}")
+            yield warning_result("jobs", f"{job}, failed: {entry.message}")
         elif entry.state == JobState.KILLED:
-            yield warning_result("jobs", f"{what}, has not come to its end: {_KILLED_ADVICE}")
+            yield warning_result("jobs", f"{job}, did not finish: {_KILLED_ADVICE}")
         else:
-            how = {JobState.RUNNING: "runs", JobState.STOPPED: "was stopped, and goes on when it is run again"}
-            yield ok_result("jobs", f"{what}, {how.get(entry.state, 'was done')}")
+            results = {JobState.RUNNING: "is running", JobState.STOPPED: "was stopped; run it again to resume"}
+            yield ok_result("jobs", f"{job}, {results.get(entry.state, 'finished')}")
 
 
 def check_skipped(conf: Configuration) -> Iterator[CheckResult]:
-    """Whether the jobs of the last day left anything out, and what decides that."""
-    tally = sum_recent_counters(_read_entries(conf, CHECKED_ENTRIES))
-    for each in iter_skipped_urls(tally, conf):
-        told = f"{each.number:,} {each}"
+    """Report the URLs that jobs of the last 24 hours skipped, with the settings that decide it."""
+    totals = sum_recent_counters(_read_entries(conf, CHECKED_ENTRIES))
+    for each in iter_skipped_urls(totals, conf):
+        message = f"{each.number:,} {each}"
         yield (
-            warning_result("left out", told)
-            if each.reason.is_fixable or not tally.fetched_count
-            else ok_result("left out", told)
+            warning_result("skipped", message)
+            if each.reason.is_fixable or not totals.fetched_count
+            else ok_result("skipped", message)
         )
 
 
 def _read_entries(conf: Configuration, limit: int) -> list[JobEntry]:
     try:
         return read_entries(open_store(conf, DerivedRow), limit)
-    except StoreError:  # which the look at the table has told
+    except StoreError:  # reported by the check of the table
         return []

@@ -1,4 +1,4 @@
-"""The machine: Python, room on disks, memory, files that may be open, and whether names can be asked for."""
+"""Checks of the machine: versions, disk space, memory, open files and DNS."""
 
 from __future__ import annotations
 
@@ -22,98 +22,98 @@ from nutch2py.version import __version__
 _LOW_DISK_BYTES, _LOW_MEMORY_BYTES = 1 << 30, 1 << 30
 _FULL_DISK_BYTES = 64 << 20
 _RESERVED_FILES = 200
-_TEST_HOST = "www.iana.org"  # whose operators answer for names as such
+_TEST_HOST = "www.iana.org"
 
 
 def check_version(_: Configuration) -> Iterator[CheckResult]:
-    """Which versions run."""
+    """Report the versions of nutch2py, Python and the platform."""
     yield ok_result("version", f"nutch2py {__version__}, Python {platform.python_version()}, {platform.platform()}")
 
 
 def check_disks(conf: Configuration) -> Iterator[CheckResult]:
-    """Room where tables and files for temporary use are."""
+    """Check that the disks of tables, indexes and temporary files are writable and have space."""
     scheme, _, folder = store_location(conf).partition(":")
-    places: dict[str, Path] = {}
+    locations: dict[str, Path] = {}
     try:
-        places["files for temporary use"] = Path(tempfile.gettempdir())
-    except OSError as error:  # it has tried to write in all that could be one
+        locations["temporary files"] = Path(tempfile.gettempdir())
+    except OSError as error:  # no candidate is writable
         yield error_result("disk", str(temp_dir_unavailable_error(error)))
     if scheme == "embedded":
-        places["the table"] = _nearest_existing_dir(Path(folder))
+        locations["the table"] = _nearest_existing_dir(Path(folder))
     if index := conf.get_trimmed("index.embedded.path"):
-        places["the index"] = _nearest_existing_dir(conf.absolute(index))
-    for what, place in places.items():
-        free = shutil.disk_usage(place).free
-        told = f"{format_bytes(free)} are free at {place}, for {what}"
-        if not os.access(place, os.W_OK):
-            yield error_result("disk", f"{place}, for {what}, may not be written by this user: change its permissions")
+        locations["the index"] = _nearest_existing_dir(conf.absolute(index))
+    for use, path in locations.items():
+        free = shutil.disk_usage(path).free
+        message = f"{format_bytes(free)} free at {path} for {use}"
+        if not os.access(path, os.W_OK):
+            yield error_result("disk", f"{path} for {use} is not writable by this user: change its permissions")
         elif free < _FULL_DISK_BYTES:
-            yield error_result("disk", f"{told}, and jobs fail for want of more: free some space, then run them again")
-        elif trouble := probe_disk(place):
-            yield error_result("disk", str(trouble))
+            yield error_result("disk", f"{message}: too little for jobs. Free some space, then run them again")
+        elif disk_error := probe_disk(path):
+            yield error_result("disk", str(disk_error))
         elif free < _LOW_DISK_BYTES:
-            yield warning_result("disk", f"{told}: free some space")
+            yield warning_result("disk", f"{message}: free some space")
         else:
-            yield ok_result("disk", told)
+            yield ok_result("disk", message)
 
 
 def _nearest_existing_dir(folder: Path) -> Path:
-    """Return the nearest folder that is there."""
+    """Return the folder, or its nearest parent that exists."""
     return next(path for path in (folder, *folder.parents) if path.is_dir())
 
 
 def check_memory(conf: Configuration) -> Iterator[CheckResult]:
-    """Memory that is free, beside what a parser may take."""
+    """Check the available memory against the limit of a parser."""
     try:
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
     except OSError:
-        return  # no Linux
+        return  # not Linux
     free = next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable:")), None)
     if free is None:
         return
     limit = conf.get_int("parser.child.memory.mb", 1024)
-    told = f"{format_bytes(free)} are free; a page may take {limit} MB to parse (parser.child.memory.mb)"
+    message = f"{format_bytes(free)} free; parsing a page may use {limit} MB (parser.child.memory.mb)"
     yield (
-        ok_result("memory", told)
+        ok_result("memory", message)
         if free > _LOW_MEMORY_BYTES
-        else warning_result("memory", f"{told}: end other programs")
+        else warning_result("memory", f"{message}: stop other programs")
     )
 
 
 def check_open_files(conf: Configuration) -> Iterator[CheckResult]:
-    """How many files and connections a process may have open, beside what a fetch asks for."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    """Check the limit of open files and connections against the number of fetcher threads."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     threads = conf.get_int("fetcher.threads.fetch", 10)
-    enough = threads + _RESERVED_FILES
-    if most != resource.RLIM_INFINITY and most < enough:
-        told = f"a process may open {most} files, and fetcher.threads.fetch is {threads}"
-        yield error_result("open files", f"{told}: raise the limit (ulimit -n {enough}), or lower the threads")
+    required = threads + _RESERVED_FILES
+    if limit != resource.RLIM_INFINITY and limit < required:
+        message = f"a process may open {limit} files, but fetcher.threads.fetch is {threads}"
+        yield error_result("open files", f"{message}: raise the limit (ulimit -n {required}), or lower the threads")
     else:
-        yield ok_result("open files", f"{'any number' if most == resource.RLIM_INFINITY else most} for a process")
+        yield ok_result("open files", f"limit: {'none' if limit == resource.RLIM_INFINITY else limit} per process")
 
 
 def check_dns(conf: Configuration) -> Iterator[CheckResult]:
-    """Whether names of hosts are answered."""
+    """Check that host names can be resolved."""
     if conf.get_trimmed("http.proxy.host"):
-        yield ok_result("DNS", "asked by the proxy (http.proxy.host)")
+        yield ok_result("DNS", "resolved by the proxy (http.proxy.host)")
         return
-    asked = DnsCache.from_conf(conf)
-    servers = conf.get_trimmed("http.dns.servers") or "those of the system"
-    if not asked.uses_cares:
-        yield ok_result("DNS", "asked by the system (http.dns.resolver)")
+    dns = DnsCache.from_conf(conf)
+    servers = conf.get_trimmed("http.dns.servers") or "the system resolver"
+    if not dns.uses_cares:
+        yield ok_result("DNS", "resolved by the system (http.dns.resolver)")
         return
     try:
-        found = asyncio.run(_lookup(asked))
+        addresses = asyncio.run(_lookup(dns))
     except OSError as error:
         yield warning_result(
-            "DNS", f"{_TEST_HOST} is not found by {servers} ({error.strerror}): check the network, and http.dns.servers"
+            "DNS", f"{servers} cannot resolve {_TEST_HOST} ({error.strerror}): check the network, and http.dns.servers"
         )
     else:
-        yield ok_result("DNS", f"{_TEST_HOST} is at {found[0]}, say {servers}")
+        yield ok_result("DNS", f"{servers} resolved {_TEST_HOST} to {addresses[0]}")
 
 
-async def _lookup(asked: DnsCache) -> tuple[str, ...]:
+async def _lookup(dns: DnsCache) -> tuple[str, ...]:
     try:
-        return await asked.resolve(_TEST_HOST)
+        return await dns.resolve(_TEST_HOST)
     finally:
-        await asked.close()
+        await dns.close()

@@ -1,1 +1,1 @@
-"""The REST interface: jobs as child processes, what is in a crawl, schedules, settings; Nutch 2's own paths beside."""
+"""REST API: jobs as child processes, crawl data, schedules and configurations, also under the paths of Nutch 2."""

@@ -1,4 +1,4 @@
-"""The paths of the REST interface, with the document that describes them."""
+"""Routes of the REST API, with the OpenAPI document that describes them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,22 @@ from nutch2py.rest.endpoints import api_v1, nutch_api
 from nutch2py.rest.endpoints.job_events import JobEventStream
 
 OPERATIONS = [*api_v1.OPERATIONS, *nutch_api.OPERATIONS]
-"""All operations: our own paths, and those of Nutch 2."""
+"""All operations: those of ``/api/v1``, and those of Nutch 2."""
 
 
 def rest_routes(authorizer: Authorizer, shutdown_key: str) -> list[BaseRoute]:
-    """Return the paths; ``shutdown_key`` is as :class:`JobEventStream` has it."""
-    described, shown = build_document(OPERATIONS), render_html(OPERATIONS)
+    """Return the routes. ``shutdown_key``: see :class:`JobEventStream`."""
+    document, page = build_document(OPERATIONS), render_html(OPERATIONS)
 
     async def openapi(_: Request) -> Response:
-        return JSONResponse(described)
+        return JSONResponse(document)
 
     async def docs(_: Request) -> Response:
-        return HTMLResponse(shown)
+        return HTMLResponse(page)
 
-    found: list[BaseRoute] = [*build_routes(OPERATIONS, authorizer)]
-    found.append(Route("/api/events", JobEventStream(authorizer, shutdown_key).respond))
-    return [*found, Route("/api/openapi.json", openapi), Route("/api/docs", docs)]
+    return [
+        *build_routes(OPERATIONS, authorizer),
+        Route("/api/events", JobEventStream(authorizer, shutdown_key).respond),
+        Route("/api/openapi.json", openapi),
+        Route("/api/docs", docs),
+    ]

@@ -1,4 +1,4 @@
-"""Office: what the REST interface works with, in one place; Nutch 2's paths and our own are both made of it."""
+"""Shared services of the REST API: jobs, schedules, configurations, tokens and the audit log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.rest.access.allowed_properties import check_allowed, with_properties
 from nutch2py.rest.access.audit_log import AuditLog
 from nutch2py.rest.access.tokens import Caller, Role, TokenStore
-from nutch2py.rest.http_error import HttpError, not_found
+from nutch2py.rest.http_error import HttpError
 from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessManager, JobSpec
 from nutch2py.rest.job_control.job_requests import JobRequest, SeededJobRequest
 from nutch2py.rest.job_control.schedules import Scheduler, ScheduleStore, StoredSchedule
@@ -30,12 +30,12 @@ from nutch2py.search.search_backends import SearchBackend, open_search_backend
 from nutch2py.support.reporting import warn
 from nutch2py.table import open_store
 
-_WARN_INTERVAL_SECONDS = 10.0  # seconds after a warning of tokens that cannot be read
-_LOG_ENTRIES_SEARCHED = 200  # newest entries of a crawl's log among which those of a job are looked for
+_WARN_INTERVAL_SECONDS = 10.0  # between warnings about an unreadable tokens file
+_LOG_ENTRIES_SEARCHED = 200  # newest job log entries that are searched for those of a job
 
 
 class RestContext:
-    """Over the configuration of a server; ``is_local``: it is served on loopback alone."""
+    """Services over the configuration of a server. ``is_local``: the server listens on loopback only."""
 
     def __init__(self, conf: Configuration, is_local: bool) -> None:
         folder = state_dir(conf)
@@ -56,69 +56,89 @@ class RestContext:
 
     @cached_property
     def search_backend(self) -> SearchBackend:
-        """The index that applications search."""
+        """The index that the search API queries."""
         return open_search_backend(self.conf)
 
     def authenticate(self, authorization: str) -> Caller | None:
-        """Return who asks; None when that is not known."""
+        """Return the caller of a header ``Authorization``; None for a missing or unknown token."""
         if self.tokens.path is not None:
             try:
                 return self.tokens.find_caller(authorization)
             except NutchError as error:
-                if time.monotonic() - self._last_warning > _WARN_INTERVAL_SECONDS:  # whoever asks must not fill a log
+                if time.monotonic() - self._last_warning > _WARN_INTERVAL_SECONDS:  # clients must not fill the log
                     self._last_warning = time.monotonic()
-                    warn(str(error))  # it names files of this machine, which are nobody's business who has no token
-                told = "the server cannot read its tokens (its own messages say why)"
-                raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, told, {"Retry-After": "10"}) from error
+                    warn(str(error))  # only the log names files of this machine
+                message = "the server cannot read its tokens (the reason is in the server's log)"
+                raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, message, {"Retry-After": "10"}) from error
         if not self.is_local:
-            told = "on another address than loopback this needs tokens: set rest.tokens.file (docs/rest.md)"
-            raise HttpError(HTTPStatus.FORBIDDEN, told)
+            message = "access from other machines requires tokens: set rest.tokens.file (docs/rest.md)"
+            raise HttpError(HTTPStatus.FORBIDDEN, message)
         return Caller("local", Role.ADMIN)
 
-    def build_configuration(self, crawl_id: str, configuration: str = "default",
-                properties: Mapping[str, str] | None = None) -> Configuration:  # fmt: skip
-        """Return the configuration of a crawl."""
+    def build_configuration(
+        self, crawl_id: str, configuration: str = "default", properties: Mapping[str, str] | None = None
+    ) -> Configuration:
+        """Return a stored configuration with more properties and the id of a crawl."""
         conf = with_properties(self.configurations.effective(configuration), properties or {})
         if crawl_id:
             conf.set("storage.crawl.id", crawl_id)
         return conf
 
     def existing_crawl_configuration(self, crawl_id: str, configuration: str) -> Configuration:
-        """Return the configuration of a crawl that is there; Refusal when there is none of this id."""
+        """Return the configuration of an existing crawl; raise HttpError when the crawl has no table."""
         conf = self.build_configuration(crawl_id, configuration)
         if not open_store(conf, WebPage).exists():
-            raise not_found(f"crawl {crawl_id!r}: inject seeds first")
+            raise HttpError(HTTPStatus.NOT_FOUND, f"crawl {crawl_id!r} not found: inject seeds first")
         return conf
 
     def open_crawl_reader(self, crawl_id: str, configuration: str) -> CrawlReader:
-        """Return what reads a crawl that is there; it is closed by the caller."""
+        """Return a reader of an existing crawl. The caller closes it."""
         return CrawlReader(self.existing_crawl_configuration(crawl_id, configuration))
 
-    def start_job(self, request: JobRequest, caller: Caller, schedule: str = "", is_validated: bool = False,
-              nutch_args: Mapping[str, str] | None = None) -> JobProcess:  # fmt: skip
-        """Begin a job; ``is_validated``: it was judged when it was scheduled; ``nutch_args``: as Nutch 2 tells them."""
-        if not is_validated:
-            self.validate(request, caller)
-        conf = self.build_configuration(request.crawl_id, request.configuration, request.properties)
-        spec = JobSpec(id="", job=str(request.__struct_config__.tag), crawl_id=request.crawl_id,
-                    configuration=request.configuration, command_args=request.command_args(), requested_by=caller.name,
-                    schedule=schedule, nutch_args=dict(nutch_args or {}))  # fmt: skip
-        return self.jobs.start(spec, conf, self._resolve_seeds(request))
+    def start_job(self, request: JobRequest, caller: Caller, nutch_args: Mapping[str, str] | None = None) -> JobProcess:
+        """Validate a request and start its job. ``nutch_args``: the arguments of a request to Nutch 2's paths."""
+        conf, seeds = self.validate(request, caller)
+        return self._start(request, conf, seeds, caller.name, nutch_args=dict(nutch_args or {}))
 
-    def _start_scheduled_job(self, request: JobRequest, by: str, schedule: str) -> JobProcess:
-        child = self.start_job(request, Caller(by, Role.RUN), schedule, is_validated=True)
-        self.audit_log.record(by, "", "SCHEDULE", schedule, int(HTTPStatus.CREATED), child.id)
-        return child
+    def _start_scheduled_job(self, request: JobRequest, created_by: str, schedule: str) -> JobProcess:
+        # the role was checked when the schedule was stored
+        job = self._start(request, *self._prepare(request), created_by, schedule)
+        self.audit_log.record(created_by, "", "SCHEDULE", schedule, int(HTTPStatus.CREATED), job.id)
+        return job
 
-    def _report_missed_run(self, schedule: StoredSchedule, why: str) -> None:
-        self.audit_log.record(schedule.created_by, "", "SCHEDULE", schedule.id, 0, why)
-        warn(f"schedule {schedule.id}: {why}")
+    def _report_missed_run(self, schedule: StoredSchedule, reason: str) -> None:
+        self.audit_log.record(schedule.created_by, "", "SCHEDULE", schedule.id, 0, reason)
+        warn(f"schedule {schedule.id}: {reason}")
 
-    def validate(self, request: JobRequest, caller: Caller) -> None:
-        """Raise an error of what a request may not ask for."""
+    def validate(self, request: JobRequest, caller: Caller) -> tuple[Configuration, list[str] | None]:
+        """Return the configuration and the seeds of a request; raise an error when it is not allowed or invalid."""
         check_allowed(request.properties, caller.role)
-        self.build_configuration(request.crawl_id, request.configuration, request.properties)
-        self._resolve_seeds(request)
+        return self._prepare(request)
+
+    def _prepare(self, request: JobRequest) -> tuple[Configuration, list[str] | None]:
+        conf = self.build_configuration(request.crawl_id, request.configuration, request.properties)
+        return conf, self._resolve_seeds(request)
+
+    def _start(
+        self,
+        request: JobRequest,
+        conf: Configuration,
+        seeds: list[str] | None,
+        requested_by: str,
+        schedule: str = "",
+        nutch_args: dict[str, str] | None = None,
+    ) -> JobProcess:
+        spec = JobSpec(
+            id="",
+            job=str(request.__struct_config__.tag),
+            crawl_id=request.crawl_id,
+            configuration=request.configuration,
+            command_args=request.command_args(),
+            requested_by=requested_by,
+            schedule=schedule,
+            nutch_args=nutch_args or {},
+        )
+        return self.jobs.start(spec, conf, seeds)
 
     def _resolve_seeds(self, request: JobRequest) -> list[str] | None:
         if not isinstance(request, SeededJobRequest):
@@ -126,16 +146,16 @@ class RestContext:
         stored = [] if request.seed_list is UNSET else self.seed_lists.get(str(request.seed_list)).urls
         seeds = [*request.seeds, *stored]
         if not seeds:
-            raise HttpError(HTTPStatus.BAD_REQUEST, "no seeds are given: name some in seeds, or a list in seedList")
+            raise HttpError(HTTPStatus.BAD_REQUEST, "no seeds: set seeds, or the id of a list in seedList")
         return seeds
 
-    def job_log_entries(self, child: JobProcess) -> list[JobEntry]:
-        """Return what the crawl's log has of a job, the oldest first: several jobs of a whole crawl."""
-        if child.pid is None:
+    def job_log_entries(self, job: JobProcess) -> list[JobEntry]:
+        """Return the job log entries of a job, oldest first: several for the ``crawl`` command."""
+        if job.pid is None:
             return []
         entries: list[JobEntry] = []
-        with suppress(NutchError), CrawlReader(self.build_configuration(child.crawl_id, child.configuration)) as reader:
+        with suppress(NutchError), CrawlReader(self.build_configuration(job.crawl_id, job.configuration)) as reader:
             entries = reader.jobs(limit=_LOG_ENTRIES_SEARCHED)
-        latest = child.finish_time or time.time_ns() // 1_000_000
-        ours = [each for each in entries if each.pid == child.pid and child.start_time <= each.start_time <= latest]
-        return sorted(ours, key=lambda each: each.id)
+        end = job.finish_time or time.time_ns() // 1_000_000
+        own = [each for each in entries if each.pid == job.pid and job.start_time <= each.start_time <= end]
+        return sorted(own, key=lambda each: each.id)

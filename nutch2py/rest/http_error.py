@@ -1,4 +1,4 @@
-"""Refusal: why a request is not done, with its status."""
+"""HttpError: an HTTP error response with status, message and headers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nutch2py.support.reporting import warn
 
 
 class HttpError(NutchError):
-    """A request that is not done. ``status``: of the answer; ``headers``: more of them."""
+    """A rejected or failed request. ``status``, ``headers``: of the response."""
 
     def __init__(self, status: HTTPStatus, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -20,12 +20,13 @@ class HttpError(NutchError):
 
 
 def not_found(resource: str) -> HttpError:
-    """Return the refusal of what is not there."""
-    return HttpError(HTTPStatus.NOT_FOUND, f"there is no {resource}")
+    """Return the error of a missing resource."""
+    return HttpError(HTTPStatus.NOT_FOUND, f"{resource} not found")
 
 
 def storage_error(error: OSError) -> HttpError:
-    """Return the refusal of what the server's own disk or limits do not let it do; its owner is told more."""
+    """Return the error of a failing disk or limit of the server. The details go only to the server's own log."""
     warn(f"rest.folder: {disk_error_message(error, 'the files of the server') or error}")
-    told = f"the server cannot do this now: {error.strerror or type(error).__name__} (its own messages say where)"
-    return HttpError(HTTPStatus.SERVICE_UNAVAILABLE, told, {"Retry-After": "10"})
+    reason = error.strerror or type(error).__name__
+    message = f"the server cannot do this now: {reason} (details are in the server's log)"
+    return HttpError(HTTPStatus.SERVICE_UNAVAILABLE, message, {"Retry-After": "10"})

@@ -1,4 +1,4 @@
-"""Counts of the server, as Prometheus reads them."""
+"""Request and job metrics of the server for Prometheus."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nutch2py.version import __version__
 
 
 class ServerMetrics:
-    """What is counted since the server began. Paths are those of operations, so that there is a bounded number."""
+    """Metrics since the start of the server. Labels are paths of operations, so that their number is bounded."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -27,7 +27,7 @@ class ServerMetrics:
             self._seconds[method, path] += seconds  # type: ignore[assignment]  # a Counter adds them as well
 
     def render(self, jobs: Iterable[JobProcess]) -> str:
-        """Return Prometheus' text form."""
+        """Return the metrics in Prometheus' text format."""
         states = Counter(child.state for child in jobs)
         lines = [
             "# HELP nutch2py_info The version of the program.",

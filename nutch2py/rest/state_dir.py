@@ -1,17 +1,15 @@
-"""The folder of the server: what it has to know after a restart. Only its owner can read it."""
+"""State directory of the server: JSON files that survive a restart, readable by their owner only."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import re
-import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 import msgspec
@@ -19,60 +17,70 @@ import msgspec
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.rest.http_error import HttpError, not_found
+from nutch2py.support.atomic_files import replace_file
 
 T = TypeVar("T")
 STALE_SECONDS = 3600.0
-"""Seconds after which what has not become whole is what a killed server began to make."""
+"""Age in seconds of an incomplete file or folder after which its server counts as killed."""
+_NO_KEYS: Mapping[str, str] = MappingProxyType({})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 def state_dir(conf: Configuration) -> Path:
-    """Return ``rest.folder``; nothing is made. Raises ConfigurationError when anybody could put things into it."""
+    """Return ``rest.folder`` without creating it; raise ConfigurationError when it is world-writable."""
     folder = conf.absolute(conf.get_trimmed("rest.folder", "rest"))
     with contextlib.suppress(OSError):
         if folder.stat().st_mode & stat.S_IWOTH:
-            raise ConfigurationError(f"anybody can write in {folder}: chmod o-w it, or name another in rest.folder")
+            raise ConfigurationError(f"{folder} is world-writable: chmod o-w it, or set rest.folder to another folder")
     return folder
 
 
 def ensure_private_dir(folder: Path) -> Path:
-    """Return a folder, which is made if need be, for its owner alone."""
+    """Create a folder that only its owner can access, unless it exists; return it."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
-def validate_name(name: str, what: str) -> str:
-    """Return what can be the name of a file and nothing else; raise InputError for any other."""
+def validate_name(name: str, item_name: str) -> str:
+    """Return a name that is safe as a file name; raise InputError for any other."""
     if not _NAME.fullmatch(name):
-        raise InputError(f"{name!r:.100} is no name of a {what}: use up to 64 letters, digits, '_', '-' and '.'")
+        raise InputError(
+            f"{name!r:.100} is not a valid {item_name} name: use up to 64 letters, digits, '_', '-' and '.'"
+        )
     return name
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a value as JSON: all of it or nothing is there."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123
-            file.write(value if isinstance(value, bytes) else msgspec.json.encode(value))
-        part.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        raise
+    """Write a value as JSON, or bytes as they are, atomically. Raises OSError."""
+    with replace_file(path, mode=0o600) as file:
+        file.write(value if isinstance(value, bytes) else msgspec.json.encode(value))
 
 
-def read_json(path: Path, kind: type[T]) -> T | None:
-    """Return what :func:`write_json` wrote; None when nothing is there, or it is damaged."""
+def read_json(path: Path, kind: type[T], old_keys: Mapping[str, str] = _NO_KEYS) -> T | None:
+    """Return a value that :func:`write_json` wrote; None for a missing or damaged file.
+
+    ``old_keys``: keys of files that older versions wrote, with their present names.
+    """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        data = path.read_bytes()
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except msgspec.ValidationError:
+            if not old_keys:
+                return None
+            stored = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+            renamed = {old_keys.get(name, name): value for name, value in stored.items()}
+            return msgspec.json.decode(msgspec.json.encode(renamed), type=kind)
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
 
 
 class JsonStore(Generic[T]):
-    """Values under their ids, a file each, in a folder of the server. ``what``, ``many``: the words for one and all."""
+    """Values by id, one file each, in a folder of the state directory. Item names are for messages."""
 
     max_items = 1000
+    old_keys: Mapping[str, str] = _NO_KEYS
+    """See :func:`read_json`."""
 
     def __init__(self, directory: Path, item_type: type[T], item_name: str, plural_name: str) -> None:
         self.directory, self._type, self._item_name, self._plural_name = directory, item_type, item_name, plural_name
@@ -82,48 +90,45 @@ class JsonStore(Generic[T]):
         return sorted(path.stem for path in self.directory.glob("[!.]*.json") if _NAME.fullmatch(path.stem))
 
     def all(self) -> list[T]:
-        """Return all values, in the order of their ids."""
-        return [found for each in self.ids() if (found := read_json(self._path(each), self._type)) is not None]
+        """Return all values in order of their ids."""
+        return [value for each in self.ids() if (value := self._read(each)) is not None]
 
     def exists(self, each: str) -> bool:
-        """Tell whether there is one of this id."""
+        """Return whether a value has this id."""
         return self._path(each).exists()
 
     def get(self, each: str) -> T:
-        """Return a value; Refusal when there is none of this id."""
-        found = read_json(self._path(each), self._type)
-        if found is None:
+        """Return a value; raise HttpError when no value has this id."""
+        value = self._read(each)
+        if value is None:
             raise not_found(f"{self._item_name} {each}")
-        return found
+        return value
+
+    def _read(self, each: str) -> T | None:
+        return read_json(self._path(each), self._type, self.old_keys)
 
     def put(self, each: str, value: T) -> None:
-        """Store a value, in the place of one of this id; Refusal when there are too many."""
+        """Store or replace a value; raise HttpError when the store is full."""
         path = self._path(each)
         ensure_private_dir(self.directory)
         self._remove_stale_parts()
         if not path.exists() and len(self.ids()) >= self.max_items:
-            raise HttpError(HTTPStatus.CONFLICT, f"there are {self.max_items:,} {self._plural_name}: delete some")
+            raise HttpError(
+                HTTPStatus.CONFLICT, f"too many {self._plural_name}: {self.max_items:,} are stored; delete some"
+            )
         write_json(path, value)
 
     def _remove_stale_parts(self) -> None:
-        """Delete what servers that were killed had begun to write."""
+        """Delete incomplete files of killed servers."""
         for part in self.directory.glob(".*.json.*"):
             with contextlib.suppress(OSError):
                 if time.time() - part.stat().st_mtime > STALE_SECONDS:
                     part.unlink()
 
     def delete(self, each: str) -> None:
-        """Delete a value; Refusal when there is none of this id."""
+        """Delete a value; raise HttpError when no value has this id."""
         self.get(each)
         self._path(each).unlink(missing_ok=True)
 
     def _path(self, each: str) -> Path:
         return self.directory / f"{validate_name(each, self._item_name)}.json"
-
-
-@contextlib.contextmanager
-def file_lock(path: Path) -> Iterator[None]:
-    """Let nobody else into the block: no other thread, no other process."""
-    with path.open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -1,1 +1,1 @@
-"""The search page."""
+"""HTTP server and search page."""

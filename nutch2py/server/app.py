@@ -1,4 +1,4 @@
-"""The application: what the server answers, composed of the rooms that have pages or paths."""
+"""ASGI application: the search page, the control room and the REST API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.control_room.page_routes import control_room_routes as room
+from nutch2py.control_room.page_routes import control_room_routes
 from nutch2py.errors import IndexingError, InputError, NutchError
 from nutch2py.rest.access.tokens import Role
 from nutch2py.rest.api_routes import rest_routes
@@ -28,11 +28,15 @@ from nutch2py.server.security_middleware import SecurityMiddleware
 
 
 def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
-    """Return the application over the crawl of ``conf``; ``is_local``: it is served on loopback alone."""
-    gatekeeper = Authorizer(RestContext(conf, is_local))
-    search = SearchViews(conf, gatekeeper.can_read, lambda request: gatekeeper.authorize(request, Role.SEARCH, False))
-    made = Starlette(
-        routes=[*search.routes(), *room(gatekeeper), *rest_routes(gatekeeper, SHUTDOWN_KEY)],
+    """Return the application for the crawl of ``conf``. ``is_local``: the server listens on loopback only."""
+    authorizer = Authorizer(RestContext(conf, is_local))
+    search = SearchViews(conf, authorizer.can_read, lambda request: authorizer.authorize(request, Role.SEARCH, False))
+    app = Starlette(
+        routes=[
+            *search.routes(),
+            *control_room_routes(authorizer, SHUTDOWN_KEY),
+            *rest_routes(authorizer, SHUTDOWN_KEY),
+        ],
         middleware=[Middleware(SecurityMiddleware, is_local=is_local)],
         exception_handlers={
             HTTPException: _http_error_page,
@@ -44,19 +48,19 @@ def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
         },
         lifespan=_lifespan,
     )
-    made.router.redirect_slashes = False
-    made.state.search, made.state.gatekeeper = search, gatekeeper
-    return made
+    app.router.redirect_slashes = False
+    app.state.search, app.state.authorizer = search, authorizer
+    return app
 
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[dict[str, object]]:
-    clock = app.state.gatekeeper.context.clock
-    clock.begin()
+    scheduler = app.state.authorizer.context.scheduler
+    scheduler.start()
     try:
         yield {SHUTDOWN_KEY: asyncio.Event()}
     finally:
-        await asyncio.to_thread(clock.end)
+        await asyncio.to_thread(scheduler.stop)
 
 
 def _http_error_page(request: Request, error: Exception) -> Response:
@@ -64,12 +68,12 @@ def _http_error_page(request: Request, error: Exception) -> Response:
     status = HTTPStatus(error.status_code)
     if request.url.path.startswith("/api/"):
         return error_response(HttpError(status, status.phrase, error.headers))
-    known = status == HTTPStatus.NOT_FOUND
-    answer = _message_page(
-        request, status, "no_such" if known else "no_answer", "no_page" if known else f"{status.phrase}."
+    is_missing = status == HTTPStatus.NOT_FOUND
+    response = _message_page(
+        request, status, "no_such" if is_missing else "no_answer", "no_page" if is_missing else f"{status.phrase}."
     )
-    answer.headers.update(error.headers or {})
-    return answer
+    response.headers.update(error.headers or {})
+    return response
 
 
 def _bad_request_page(request: Request, error: Exception) -> Response:

@@ -1,8 +1,7 @@
-"""The cached view of a page: what the table holds of it, made harmless.
+"""Cached copies of pages from the table, sanitized.
 
-It is read and written anew without what could do anything or load anything, with the words of a query marked, and sent
-under headers that keep a browser from doing anything with it but show it, whatever was overlooked: no scripts, forms,
-plug-ins or pop-ups, an origin of its own, nothing loaded from anywhere, no guessing of types.
+The HTML is rewritten without active content and external resources, with the query terms highlighted. As a second
+defence, response headers sandbox it: no scripts, forms, plug-ins or pop-ups, an opaque origin, no loading, no sniffing.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SANDBOX_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""Sent with every page of another site."""
+"""Headers of every cached copy."""
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _ROW_FIELDS: frozenset[Field[Any]] = frozenset(
@@ -50,15 +49,15 @@ _EXTERNAL_CSS = re.compile(r"""@import[^;]{0,2000};?|url\(\s{0,9}(?!["']?data:)[
 _UNHIGHLIGHTED_ELEMENTS = frozenset(
     {"style", "title", "textarea", "option", "noscript", "template", "xmp", "plaintext"}
 )
-_MAX_HIGHLIGHT_CHARACTERS = 2_000_000  # characters of a page: in a longer one nothing is marked
+_MAX_HIGHLIGHT_CHARACTERS = 2_000_000  # longer pages are shown without highlighting
 _MAX_TERMS = 20
 _HIGHLIGHT_CSS = "background:#ffec99;color:#1d2330;border-radius:2px"
 
 
 class CachedPage(NamedTuple):
-    """What to show: the media type (text/html or text/plain) and the text; or why nothing is shown.
+    """Media type (text/html or text/plain) and text of a copy, or the reason why it is unavailable.
 
-    ``fetch_time``: when, as ``2026-01-31 12:00``; "" when that is not known.
+    ``fetch_time``: in UTC as ``2026-01-31 12:00``, "" if unknown.
     """
 
     content_type: str
@@ -68,35 +67,35 @@ class CachedPage(NamedTuple):
 
 
 def load_cached_page(conf: Configuration, key: str, query: str = "") -> CachedPage:
-    """Return the cached view of a row. A page that forbids to be cached, or that is not text, is not shown.
+    """Return the cached copy of a row with the terms of ``query`` highlighted.
 
-    The words of ``query`` are marked in it.
+    Pages that forbid caching, and pages that are not text, are unavailable.
     """
     store = open_store(conf, WebPage)
     page = store.get(key, _ROW_FIELDS) if key and store.exists() else None
     if page is None:
-        return CachedPage("", "", "The crawl's table has no such page.")
+        return CachedPage("", "", "The crawl has no such page.")
     if page.metadata.get(MetadataKey.CACHING_FORBIDDEN) not in (None, b"none"):
-        return CachedPage("", "", "The page asks not to be shown from a cache.")
-    kind = page.content_type or ""
-    fetched = _format_time(page_fetch_time(page))
-    source = decode_page_source(page) if kind.startswith("text/") or kind in _HTML_TYPES else None
+        return CachedPage("", "", "The page forbids cached copies.")
+    content_type = page.content_type or ""
+    fetch_time = _format_time(page_fetch_time(page))
+    source = decode_page_source(page) if content_type.startswith("text/") or content_type in _HTML_TYPES else None
     if source is None and not page.text:
-        return CachedPage("", "", "The content of this page was not kept, or is not text.")
-    if source is not None and kind in _HTML_TYPES:
-        return CachedPage("text/html", sanitize_html(source, query), "", fetched)
-    shown = source if source is not None else page.text or ""
-    found = _terms_pattern(query) if len(shown) <= _MAX_HIGHLIGHT_CHARACTERS else None
-    if found is None or not found.search(shown):
-        return CachedPage("text/plain", shown, "", fetched)
-    body = f'<!doctype html><meta charset="utf-8"><title>-</title><pre>{_highlight(shown, found)}</pre>'
-    return CachedPage("text/html", body, "", fetched)
+        return CachedPage("", "", "The content of this page is not stored, or is not text.")
+    if source is not None and content_type in _HTML_TYPES:
+        return CachedPage("text/html", sanitize_html(source, query), "", fetch_time)
+    text = source if source is not None else page.text or ""
+    pattern = _terms_pattern(query) if len(text) <= _MAX_HIGHLIGHT_CHARACTERS else None
+    if pattern is None or not pattern.search(text):
+        return CachedPage("text/plain", text, "", fetch_time)
+    body = f'<!doctype html><meta charset="utf-8"><title>-</title><pre>{_highlight(text, pattern)}</pre>'
+    return CachedPage("text/html", body, "", fetch_time)
 
 
 def query_terms(query: str) -> Iterator[str]:
-    """Yield the words and phrases that a query asks for in texts.
+    """Yield the words and phrases of a query that match text fields.
 
-    >>> [*words_of('crawl -old title:"the web" host:a.org')]
+    >>> [*query_terms('crawl -old title:"the web" host:a.org')]
     ['crawl', 'the web']
     """
     for text in iter_positive_texts(parse_query(query)):
@@ -105,9 +104,9 @@ def query_terms(query: str) -> Iterator[str]:
 
 
 def sanitize_html(source: str, query: str = "") -> str:
-    """Return a page without scripts and without what loads anything, the words of a query marked in its texts.
+    """Return HTML without scripts and external resources, with the query terms highlighted.
 
-    A very long one is returned as it is: its headers alone make it harmless.
+    A very long page is returned unchanged: the sandbox headers alone protect the browser.
     """
     if len(source) > _MAX_HIGHLIGHT_CHARACTERS:
         return source
@@ -122,19 +121,19 @@ def sanitize_html(source: str, query: str = "") -> str:
     for node in tree.css(_LOADING_SELECTOR):
         for name in _URL_ATTRIBUTES:
             if name == "href" and node.tag in ("a", "area"):
-                continue  # the frame lets no link be followed
+                continue  # the sandbox blocks navigation
             if name in node.attributes and not (node.attributes[name] or "").startswith("data:image/"):
                 del node.attrs[name]
     for node in tree.css("[style]"):
         node.attrs["style"] = _EXTERNAL_CSS.sub("", node.attributes["style"] or "")
-    found = _terms_pattern(query)
-    if found is not None and tree.body is not None:
+    pattern = _terms_pattern(query)
+    if pattern is not None and tree.body is not None:
         for node in [*_text_nodes(tree.body)]:
             text = node.text_content or ""
-            if found.search(text):
-                shown = LexborHTMLParser(f"<body><span>{_highlight(text, found)}</span>").css_first("span")
-                if shown is not None:
-                    node.replace_with(shown)
+            if pattern.search(text):
+                span = LexborHTMLParser(f"<body><span>{_highlight(text, pattern)}</span>").css_first("span")
+                if span is not None:
+                    node.replace_with(span)
     return f"<!doctype html>{_STYLE_ELEMENT.sub(lambda style: _EXTERNAL_CSS.sub('', style.group()), tree.html or '')}"
 
 
@@ -144,18 +143,18 @@ def _text_nodes(body: LexborNode) -> Iterator[LexborNode]:
             yield node
 
 
-def _highlight(text: str, found: re.Pattern[str]) -> str:
-    """Return text as HTML, what ``found`` finds marked."""
+def _highlight(text: str, pattern: re.Pattern[str]) -> str:
+    """Return text as HTML with the matches of ``pattern`` highlighted."""
     pieces: list[str] = []
-    at = 0
-    for match in found.finditer(text):
-        pieces += [escape(text[at : match.start()]), f'<mark style="{_HIGHLIGHT_CSS}">{escape(match.group())}</mark>']
-        at = match.end()
-    return "".join([*pieces, escape(text[at:])])
+    end = 0
+    for match in pattern.finditer(text):
+        pieces += [escape(text[end : match.start()]), f'<mark style="{_HIGHLIGHT_CSS}">{escape(match.group())}</mark>']
+        end = match.end()
+    return "".join([*pieces, escape(text[end:])])
 
 
 def _terms_pattern(query: str) -> re.Pattern[str] | None:
-    """Return what finds the words of a query, also with another ending; None for a query without words."""
+    """Return a pattern of the query terms, also with other endings; None for a query without words."""
     parts = []
     for text in [*query_terms(query)][:_MAX_TERMS]:
         words = re.findall(r"\w+", text)[:8]

@@ -1,10 +1,8 @@
-"""HTTP on a connection: uvicorn's protocol, with the limits of time and number that it has not.
+"""HTTP/1.1 connections: uvicorn's protocol with time limits and a connection limit, and the security headers.
 
-All of a request arrives within a time, however it trickles; the next one on a connection begins within the same; an
-answer is taken within another. Who is over a limit is hung up on. Where there are more connections than a number, one
-that asks for nothing makes room; when all ask, the next is told to wait. Who closes only one side is answered yet.
-
-The headers of our pages.
+A request must arrive within a time, however slowly it is sent; so must the next one on a connection. The client must
+read a response within another time. A connection over a limit is closed. Over the connection limit, the longest idle
+connection is closed; when none is idle, the new one gets status 503. A half-closed client still gets its response.
 """
 
 from __future__ import annotations
@@ -25,15 +23,15 @@ SECURITY_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Sent with every page of ours, unless it has its own. There is one script, of ours, and no cookie."""
+"""Headers of every response that does not set its own. There is one script, of this server, and no cookie."""
 
 
 READ_TIMEOUT = 10.0
-"""Seconds for all of a request to arrive, or for the next one on a connection."""
+"""Seconds for a request to arrive completely, or for the next one on a connection."""
 WRITE_TIMEOUT = 30.0
-"""Seconds for an answer to be taken, or for the next part of one that goes on."""
+"""Seconds for the client to read a response, or the next part of a stream."""
 MAX_CONNECTIONS = 128
-"""At one time; more get 503."""
+"""Concurrent connections; further ones get status 503."""
 MAX_HEAD_BYTES = 65_536
 """Bytes of a request's line and headers."""
 SHUTDOWN_KEY = "stopping"
@@ -43,7 +41,7 @@ _BUSY_RESPONSE = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent
 
 
 class LimitedHttpProtocol(H11Protocol):
-    """One connection."""
+    """One connection with time limits."""
 
     _timer: asyncio.TimerHandle | None = None
     _is_rejected = False
@@ -51,7 +49,7 @@ class LimitedHttpProtocol(H11Protocol):
     _idle_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin, or say that there are too many."""
+        """Accept the connection, or reject it with status 503."""
         self._idle_since = self.loop.time()
         if len(self.connections) >= MAX_CONNECTIONS and not self._close_oldest_idle():
             self._is_rejected, self.transport = True, transport
@@ -63,36 +61,36 @@ class LimitedHttpProtocol(H11Protocol):
         self._set_timeout(READ_TIMEOUT)
 
     def _close_oldest_idle(self) -> bool:
-        """Hang up on who has asked for nothing the longest; tell whether there is one."""
-        others = [each for each in self.connections if isinstance(each, LimitedHttpProtocol) and each.is_idle]
-        if not others:
+        """Close the connection that is idle the longest; return whether one was idle."""
+        idle = [each for each in self.connections if isinstance(each, LimitedHttpProtocol) and each.is_idle]
+        if not idle:
             return False
-        oldest = min(others, key=lambda each: each._idle_since)
+        oldest = min(idle, key=lambda each: each._idle_since)
         self.connections.discard(oldest)
         oldest.transport.abort()
         return True
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is under way, and the last answer is taken."""
+        """Whether no request is pending and the last response is sent."""
         return not self._is_responding() and not self.transport.get_write_buffer_size()
 
     def _is_responding(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Cancel the timer."""
         self._set_timeout(None)
         if not self._is_rejected:
             super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what a browser sends."""
+        """Process received data, unless the connection is rejected."""
         if not self._is_rejected:
             super().data_received(data)
 
-    def eof_received(self) -> bool | None:  # type: ignore[override]  # as asyncio has it
-        """Answer what was asked before the client closed its side. A stream that has begun ends: nobody reads it."""
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # the signature of asyncio
+        """Finish the response to a half-closed client, unless its response has started: then it is a stream."""
         if (
             not self._is_rejected
             and self._is_responding()
@@ -104,14 +102,14 @@ class LimitedHttpProtocol(H11Protocol):
         return None
 
     def handle_events(self) -> None:
-        """Answer what has come; a request that is there as a whole needs no more time to arrive."""
+        """Process events; stop the timer when a request has arrived completely."""
         super().handle_events()
         arrived = self.conn.their_state in (h11.DONE, h11.MUST_CLOSE) and self.conn.our_state is h11.SEND_RESPONSE
-        if arrived and not self.flow.write_paused:  # else the answers before have to be taken
+        if arrived and not self.flow.write_paused:  # else the client must read the earlier responses first
             self._set_timeout(None)
 
     def on_response_complete(self) -> None:
-        """Give the rest of the answer, and then the next request, its time."""
+        """Start the timer for the rest of the response or for the next request."""
         self._set_timeout(WRITE_TIMEOUT if self.transport.get_write_buffer_size() else READ_TIMEOUT)
         self._idle_since = self.loop.time()
         super().on_response_complete()
@@ -119,31 +117,31 @@ class LimitedHttpProtocol(H11Protocol):
             self.transport.close()
 
     def pause_writing(self) -> None:
-        """Wait for the client to take what there is."""
+        """Start the timer for the client to read."""
         super().pause_writing()
         self._set_timeout(WRITE_TIMEOUT)
 
     def resume_writing(self) -> None:
-        """Go on, as the client took some."""
+        """Restart the timer: the client has read."""
         super().resume_writing()
         self._set_timeout(READ_TIMEOUT if self.cycle is None or self.cycle.response_complete else None)
 
     def shutdown(self) -> None:
-        """End what has no end of its own; let other answers be finished."""
+        """End event streams; let other responses finish."""
         stopping: Any = self.app_state.get(SHUTDOWN_KEY)
         if stopping is not None:
             stopping.set()
         super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, or too long; with the headers of all our pages."""
+        """Reject invalid or too long HTTP, with the security headers."""
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.abort()
             return
         error = sys.exc_info()[1]
         status = HTTPStatus(error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400)
         if status == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE and b"\n" not in self.conn.trailing_data[0]:
-            status = HTTPStatus.REQUEST_URI_TOO_LONG  # its first line has no end
+            status = HTTPStatus.REQUEST_URI_TOO_LONG  # the request line is too long
         body = f"{status.phrase}\n".encode()
         headers = {
             **SECURITY_HEADERS,
@@ -160,14 +158,14 @@ class LimitedHttpProtocol(H11Protocol):
         self.transport.close()
 
     def _set_timeout(self, seconds: float | None) -> None:
-        """Hang up after so many seconds, unless this is called again; None: let the connection be."""
+        """Abort the connection after some seconds unless called again; None cancels the timer."""
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
 
 
 def uvicorn_config(app: Any) -> Config:
-    """Return how uvicorn runs an application here: our protocol, no log of requests, nobody's word on who asks."""
+    """Return the configuration of uvicorn: our protocol, no access log, no trust in proxy headers."""
     return Config(
         app,
         http=LimitedHttpProtocol,

@@ -1,4 +1,4 @@
-"""Why a document was found, in sentences, read from the numbers with which an index explains a score."""
+"""Explains in sentences why a document matches, from the score explanation of an index."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def explain_score(i18n: Translations, query: str, explanation: str) -> list[str]:
-    """Return sentences: which words stand where, where most of the score comes from, what it is multiplied for.
+    """Return sentences on the matching terms by field, the main source of the score, and its factors.
 
-    ``explanation``: an explanation, a number and what it is of a line.
+    ``explanation``: lines of a number and its description, indented as a tree.
     """
-    places: dict[str, dict[str, float]] = {}
+    fields: dict[str, dict[str, float]] = {}
     for value, field, term in _term_scores(explanation):
-        terms, word = places.setdefault(field, {}), _query_word(query, term)
+        terms, word = fields.setdefault(field, {}), _query_word(query, term)
         terms[word] = terms.get(word, 0.0) + value
-    if not places:
+    if not fields:
         return []
-    found = [i18n("why_one", _quote_terms(terms), i18n(f"in_{field}")) for field, terms in places.items()]
-    sentences = [i18n("why_in", "; ".join(found))]
-    if len(places) > 1:
-        best = max(places, key=lambda field: sum(places[field].values()))
+    matches = [i18n("why_one", _quote_terms(terms), i18n(f"in_{field}")) for field, terms in fields.items()]
+    sentences = [i18n("why_in", "; ".join(matches))]
+    if len(fields) > 1:
+        best = max(fields, key=lambda field: sum(fields[field].values()))
         sentences.append(i18n("why_most", i18n(f"in_{best}")))
-    factor = _WEIGHT.search(explanation)
-    if factor and (standing := _WEIGHT_FACTOR.findall(factor[1])):
-        shown = ", ".join(f"{name} {i18n.format_decimal(float(value))}" for name, value, _ in standing)
-        times = math.prod(float(value) ** float(power) for _, value, power in standing)
-        sentences.append(i18n("why_weight", i18n.format_decimal(times), shown))
-    if age := _FRESHNESS.search(explanation):
-        sentences.append(i18n("why_fresh", i18n.format_decimal(float(age[1]))))
+    weight = _WEIGHT.search(explanation)
+    if weight and (factors := _WEIGHT_FACTOR.findall(weight[1])):
+        shown = ", ".join(f"{name} {i18n.format_decimal(float(value))}" for name, value, _ in factors)
+        product = math.prod(float(value) ** float(power) for _, value, power in factors)
+        sentences.append(i18n("why_weight", i18n.format_decimal(product), shown))
+    if freshness := _FRESHNESS.search(explanation):
+        sentences.append(i18n("why_fresh", i18n.format_decimal(float(freshness[1]))))
     return sentences
 
 
-def _term_scores(told: str) -> Iterator[tuple[float, str, str]]:
-    """Yield what each word in each field brings: value, field and term; the boosts around it are counted in."""
+def _term_scores(explanation: str) -> Iterator[tuple[float, str, str]]:
+    """Yield the score of each term in each field, with enclosing boosts: value, field and term."""
     boosts: list[tuple[int, float]] = []  # indent and factor
-    for line in told.splitlines():
+    for line in explanation.splitlines():
         line = line[:1000]
         indent = len(line) - len(line.lstrip())
         while boosts and boosts[-1][0] >= indent:
@@ -59,7 +59,7 @@ def _term_scores(told: str) -> Iterator[tuple[float, str, str]]:
 
 
 def _query_word(query: str, term: str) -> str:
-    """Return the word of the query that a term was made of: ``crawlers`` for ``crawler``."""
+    """Return the query word of an analyzed term: ``crawlers`` for ``crawler``."""
     start = term[: max(3, len(term) - 2)]
     return next((word for word in _WORD.findall(query) if word.lower().startswith(start)), term)
 

@@ -1,4 +1,4 @@
-"""The HTML of the search page, by templates. Everything that comes from a page or a query is escaped."""
+"""HTML templates of the search page. Values from pages and queries are escaped."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from nutch2py.server.translations import Translations
 from nutch2py.url.keys import unreverse_url
 
 RESULTS_PER_PAGE = 10
-_MAX_PAGE_LINKS = 9  # numbers of pages that are linked at once
+_MAX_PAGE_LINKS = 9
 _LANGUAGE_TAG = re.compile("[a-z]{2,3}(?:-[A-Za-z]{2,8})?")
 _PERCENT_ENCODED = re.compile("(?:%[89A-Fa-f][0-9A-Fa-f])+")
 
 
 class PageLink(NamedTuple):
-    """A link to a page of results: ``start`` is the number of its first one; ``relation``: ``next``, ``prev`` or ""."""
+    """A link to a page of results. ``start``: number of its first hit. ``relation``: ``next``, ``prev`` or ""."""
 
     text: str
     start: int
@@ -34,42 +34,48 @@ class PageLink(NamedTuple):
 
 
 class SearchTemplates:
-    """Makes pages that look as a :class:`Theme` says; its folder's templates stand in for ours of the same name."""
+    """Renders pages with a :class:`Theme`; templates in its folder override ours of the same name."""
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
         loaders: list[BaseLoader] = [PackageLoader("nutch2py.server")]
         if theme.templates_dir is not None:
             loaders.insert(0, FileSystemLoader(theme.templates_dir))
-        made = Environment(
+        environment = Environment(
             loader=ChoiceLoader(loaders),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        made.filters |= {
-            "marked": _highlighted,
-            "readable": display_url,
-            "opens": is_safe_link,
-            "lang": _hit_language,
-            "date": _hit_date,
-            "cached": _has_cached_copy,
-            "crawled": _crawl_url,
+        environment.filters |= {
+            "highlighted": _highlighted,
+            "display_url": display_url,
+            "is_safe_link": is_safe_link,
+            "hit_language": _hit_language,
+            "hit_date": _hit_date,
+            "has_cached_copy": _has_cached_copy,
+            "crawl_url": _crawl_url,
         }
-        made.globals |= {"link": build_url, "look": theme, "max_query": MAX_QUERY, "max_start": MAX_START, "query": ""}
-        self._environment = made
+        environment.globals |= {
+            "build_url": build_url,
+            "theme": theme,
+            "max_query": MAX_QUERY,
+            "max_start": MAX_START,
+            "query": "",
+        }
+        self._environment = environment
 
     def render(self, template: str, i18n: Translations, **values: Any) -> str:
-        """Return a page in a language."""
-        return self._environment.get_template(template).render(words=i18n, **values)
+        """Render a template in a language."""
+        return self._environment.get_template(template).render(i18n=i18n, **values)
 
     def render_home(self, i18n: Translations, document_count: int) -> str:
-        """Return the page without a query."""
-        return self.render("home.html", i18n, documents=document_count)
+        """Render the page without a query."""
+        return self.render("home.html", i18n, document_count=document_count)
 
     def render_message(self, i18n: Translations, title: str, text: str, query: str = "") -> str:
-        """Return a page that says one thing."""
+        """Render a page with a message."""
         return self.render("message.html", i18n, title=title, text=text, query=query)
 
     def render_results(
@@ -83,46 +89,54 @@ class SearchTemplates:
         is_sortable: bool = False,
         has_control_room: bool = False,
     ) -> str:
-        """Return a page of hits. ``suggestion``: a query that perhaps was meant; ``is_sortable``: the index can order by date.
+        """Render a page of hits.
 
-        ``has_control_room``: hits lead to what the control room tells of their pages, too.
+        Args:
+            i18n: the translations.
+            request: the search request, for links.
+            result: the hits.
+            facets: facet values with their counts.
+            suggestion: a corrected query, "" for none.
+            hints: messages on errors of the query.
+            is_sortable: offer sorting by date.
+            has_control_room: link each hit to its page in the control room.
         """
         values = {
-            "asked": request,
+            "request": request,
             "query": result.query,
             "result": result,
             "facets": {name: values for name, values in facets.items() if len(values) > 1 or name in request.filters},
-            "meant": suggestion,
+            "suggestion": suggestion,
             "hints": hints,
-            "sorts": is_sortable and result.total > 1,
-            "room": has_control_room,
-            "pages": pagination_links(
+            "is_sortable": is_sortable and result.total > 1,
+            "has_control_room": has_control_room,
+            "page_links": pagination_links(
                 i18n, result.start, result.total if result.collapsed_total is None else result.collapsed_total
             ),
         }
         return self.render("results.html", i18n, **values)
 
 
-def pagination_links(words: Translations, start: int, total: int) -> list[PageLink]:
-    """Return the links to pages of results, none where there is one page only."""
+def pagination_links(i18n: Translations, start: int, total: int) -> list[PageLink]:
+    """Return links to pages of results, none for a single page."""
     current, pages = start // RESULTS_PER_PAGE, min(-(-total // RESULTS_PER_PAGE), MAX_START // RESULTS_PER_PAGE + 1)
     if pages <= 1:
         return []
     first = max(0, min(current - _MAX_PAGE_LINKS // 2, pages - _MAX_PAGE_LINKS))
-    found = [PageLink(words("previous"), (current - 1) * RESULTS_PER_PAGE, "prev")] if current > 0 else []
-    found += [
+    links = [PageLink(i18n("previous"), (current - 1) * RESULTS_PER_PAGE, "prev")] if current > 0 else []
+    links += [
         PageLink(str(number + 1), number * RESULTS_PER_PAGE, is_current=number == current)
         for number in range(first, min(pages, first + _MAX_PAGE_LINKS))
     ]
     if current + 1 < pages:
-        found.append(PageLink(words("next"), (current + 1) * RESULTS_PER_PAGE, "next"))
-    return found
+        links.append(PageLink(i18n("next"), (current + 1) * RESULTS_PER_PAGE, "next"))
+    return links
 
 
 def display_url(url: str) -> str:
-    """Return a URL for the eye: escapes of letters are undone, those of anything that could deceive stay.
+    """Return a URL for display: letters are percent-decoded, deceptive characters stay encoded.
 
-    >>> readable("http://a/%E5%8C%97%E4%BA%AC?x=%26%20"), readable("http://a/%E2%80%AE")
+    >>> display_url("http://a/%E5%8C%97%E4%BA%AC?x=%26%20"), display_url("http://a/%E2%80%AE")
     ('http://a/北京?x=%26%20', 'http://a/%E2%80%AE')
     """
     return _PERCENT_ENCODED.sub(_decode_letters, url)
@@ -135,7 +149,7 @@ def _decode_letters(match: re.Match[str]) -> str:
 
 
 def is_safe_link(url: str) -> bool:
-    """Tell whether a URL may be a link: javascript: may not."""
+    """Return whether a URL may be a link; ``javascript:`` may not."""
     return url.lower().startswith(("http://", "https://", "ftp://"))
 
 
@@ -153,7 +167,7 @@ def _hit_date(hit: Hit) -> str:
 
 
 def _crawl_url(hit: Hit) -> str:
-    """Return the URL under which the crawl has the page of a hit; its ``url`` can be another one that stands for it."""
+    """Return the URL of a hit's row in the crawl; the hit's ``url`` may be its representative URL."""
     try:
         return unreverse_url(hit.id)
     except ValueError:

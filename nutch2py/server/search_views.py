@@ -1,4 +1,4 @@
-"""The search page: ``/``, ``/suggest``, ``/search.json``, ``/explain``, ``/cached``, ``/opensearch.xml``, its files."""
+"""Views of the search page: search, suggestions, JSON, explanation, cached copies, OpenSearch and static files."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from nutch2py.search.query.query_hints import find_query_hints
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.results.search_results import first_value
 from nutch2py.search.search_backends import FEW_HITS, SearchBackend, open_search_backend
-from nutch2py.server.cached_page import SANDBOX_HEADERS as SANDBOX
-from nutch2py.server.cached_page import load_cached_page, query_terms
+from nutch2py.server.cached_page import SANDBOX_HEADERS, load_cached_page, query_terms
 from nutch2py.server.score_explanation import explain_score
 from nutch2py.server.search_request import SearchRequest, build_url
 from nutch2py.server.search_templates import RESULTS_PER_PAGE, SearchTemplates, is_safe_link
@@ -30,7 +29,7 @@ from nutch2py.server.translations import Translations, negotiate_language
 
 _MAX_ROWS = 100
 _MAX_THREADS = 32
-"""Requests to the index and the table at one time."""
+"""Concurrent requests to the index and the table."""
 _JAVASCRIPT_TYPE = "text/javascript; charset=utf-8"
 _STATIC_FILES = {
     "/style.css": (["style.css"], "text/css; charset=utf-8"),
@@ -43,9 +42,9 @@ _CACHE_HEADERS = {"Cache-Control": "max-age=60"}
 
 
 class _SearchCall(NamedTuple):
-    """A request: its arguments, the words of its page, the site that it comes from, the address of ours.
+    """A request with its translations, its header ``Origin`` and the base URL of this server.
 
-    ``can_view_control_room`` tells whether who asks may look into the control room.
+    ``can_view_control_room`` returns whether the client may see the control room.
     """
 
     request: SearchRequest
@@ -56,10 +55,7 @@ class _SearchCall(NamedTuple):
 
 
 class SearchViews:
-    """Answers from one index and one table. ``may_look``: whether who asks may look into the control room.
-
-    ``admit``: raises a refusal for a program that may not search, or asks too often.
-    """
+    """Views over one index and one table."""
 
     def __init__(
         self,
@@ -67,6 +63,13 @@ class SearchViews:
         can_view_control_room: Callable[[Request], bool] = lambda _: False,
         authorize: Callable[[Request], object] = lambda _: None,
     ) -> None:
+        """Create the views.
+
+        Args:
+            conf: the configuration of the crawl.
+            can_view_control_room: returns whether the client of a request may see the control room.
+            authorize: raises HttpError for a client that may not use ``/search.json``, or exceeds its rate limit.
+        """
         self._can_view_control_room, self._authorize = can_view_control_room, authorize
         self.conf = conf
         self.theme = Theme.from_conf(conf)
@@ -80,8 +83,8 @@ class SearchViews:
         return open_search_backend(self.conf)
 
     def routes(self) -> list[BaseRoute]:
-        """Return the paths."""
-        answers: dict[str, Callable[[_SearchCall], Response]] = {
+        """Return the routes."""
+        views: dict[str, Callable[[_SearchCall], Response]] = {
             "/": self._search_page,
             "/suggest": self._suggest,
             _JSON_PATH: self._search_json,
@@ -90,77 +93,85 @@ class SearchViews:
             "/cached/view": self._cached_view,
             "/opensearch.xml": self._opensearch_description,
         }
-        found: list[BaseRoute] = [Route(path, self._endpoint(answer)) for path, answer in answers.items()]
-        return [*found, *(Route(path, self._static_file) for path in (*_STATIC_FILES, "/logo"))]
+        routes: list[BaseRoute] = [Route(path, self._endpoint(view)) for path, view in views.items()]
+        return [*routes, *(Route(path, self._static_file) for path in (*_STATIC_FILES, "/logo"))]
 
     def translations(self, request: Request) -> Translations:
-        """Return the words of the page for who asks."""
+        """Return the translations for the language of a request."""
         return Translations(self.theme.language or negotiate_language(request.headers.get("accept-language", "")))
 
     def message_page(self, request: Request, status: int, title: str, text: str = "", query: str = "") -> Response:
-        """Return a page that says one thing. ``title``: the name of words; ``text`` too, unless it is a sentence."""
+        """Return a page with a message. ``title``: a message key. ``text``: a message key or a sentence."""
         return self._message_page(self.translations(request), status, title, text, query)
 
-    def _message_page(self, words: Translations, status: int, title: str, text: str, query: str = "") -> Response:
-        said = words(text) if text.isidentifier() else text
-        return _html_response(self.templates.render_message(words, words(title), said, query), status)
+    def _message_page(self, i18n: Translations, status: int, title: str, text: str, query: str = "") -> Response:
+        message = i18n(text) if text.isidentifier() else text
+        return _html_response(self.templates.render_message(i18n, i18n(title), message, query), status)
 
-    def _endpoint(self, answer: Callable[[_SearchCall], Response]) -> Callable[[Request], object]:
+    def _endpoint(self, view: Callable[[_SearchCall], Response]) -> Callable[[Request], object]:
         async def endpoint(request: Request) -> Response:
             if request.url.path == _JSON_PATH:
                 self._authorize(request)
-            asked = SearchRequest.from_query_string(request.scope["query_string"])
-            address = self.theme.base_url or str(request.base_url).rstrip("/")
-            origin = request.headers.get("origin", "")
             call = _SearchCall(
-                asked, self.translations(request), origin, address, partial(self._can_view_control_room, request)
+                SearchRequest.from_query_string(request.scope["query_string"]),
+                self.translations(request),
+                request.headers.get("origin", ""),
+                self.theme.base_url or str(request.base_url).rstrip("/"),
+                partial(self._can_view_control_room, request),
             )
-            return await self._thread_limit.run(answer, call)
+            return await self._thread_limit.run(view, call)
 
         return endpoint
 
     def _search_page(self, call: _SearchCall) -> Response:
-        asked, words = call.request, call.i18n
-        query, filters, start = asked.query, asked.filters, asked.start
+        request, i18n = call.request, call.i18n
+        query, filters, start = request.query, request.filters, request.start
         index = self.backend
         if not query:
-            return _html_response(self.templates.render_home(words, index.count()))
-        if asked.sort:
+            return _html_response(self.templates.render_home(i18n, index.count()))
+        if request.sort:
             result, _ = index.search_with_cursor(
                 query, SearchOptions.from_filters(filters, newest_first=True), start, RESULTS_PER_PAGE
             )
         else:
             result = index.search(query, filters, start, RESULTS_PER_PAGE)
-        told, room = self._query_hints(words, query), call.can_view_control_room()
-        if asked.arguments.get("part"):  # while somebody types: the hits alone, of what the last word may become
+        hints, has_control_room = self._query_hints(i18n, query), call.can_view_control_room()
+        if request.arguments.get("partial"):  # while the user types: only hits, also for completions of the last word
             if not result.total and (queries := index.suggest(query).queries):
                 result = index.search(queries[0], filters, start, RESULTS_PER_PAGE)
             return _html_response(
-                self.templates.render_results(words, asked, result, {}, hints=told, has_control_room=room)
+                self.templates.render_results(i18n, request, result, {}, hints=hints, has_control_room=has_control_room)
             )
         facets = (
             index.facets(query, filters) if result.total else {name: [(value, 0)] for name, value in filters.items()}
         )
-        meant = index.correct_query(query) if result.total < FEW_HITS and not start else ""
-        meant = meant if meant != query else ""
+        suggestion = index.correct_query(query) if result.total < FEW_HITS and not start else ""
+        suggestion = suggestion if suggestion != query else ""
         return _html_response(
             self.templates.render_results(
-                words, asked, result, facets, meant, told, is_sortable=True, has_control_room=room
+                i18n,
+                request,
+                result,
+                facets,
+                suggestion,
+                hints,
+                is_sortable=True,
+                has_control_room=has_control_room,
             )
         )
 
-    def _query_hints(self, words: Translations, query: str) -> tuple[str, ...]:
-        found, instead = find_query_hints(query, self._matches_any_word)
-        told = [words(f"wrong_{hint.problem}", hint.fragment) for hint in found]
-        return (*told, words("searched", instead)) if instead and instead != query else tuple(told)
+    def _query_hints(self, i18n: Translations, query: str) -> tuple[str, ...]:
+        hints, instead = find_query_hints(query, self._matches_any_word)
+        messages = [i18n(f"wrong_{hint.problem}", hint.fragment) for hint in hints]
+        return (*messages, i18n("searched", instead)) if instead and instead != query else tuple(messages)
 
     def _suggest(self, call: _SearchCall) -> Response:
-        """Answer as browsers have it: what was typed, completions, their descriptions, their addresses."""
+        """Return OpenSearch suggestions: query, completions, descriptions and URLs."""
         import orjson
 
-        found = self.backend.suggest(call.request.query or "")
-        rows = [(query, "", call.base_url + build_url("/", q=query)) for query in found.queries]
-        rows += [(title, call.i18n("title"), url) for title, url in found.pages if is_safe_link(url)]
+        suggestions = self.backend.suggest(call.request.query or "")
+        rows = [(query, "", call.base_url + build_url("/", q=query)) for query in suggestions.queries]
+        rows += [(title, call.i18n("title"), url) for title, url in suggestions.pages if is_safe_link(url)]
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
         headers = {
             "Content-Type": "application/x-suggestions+json",
@@ -185,42 +196,42 @@ class SearchViews:
         return Response(body, headers={"Content-Type": "application/json"})
 
     def _explain_page(self, call: _SearchCall) -> Response:
-        words, query, key = call.i18n, call.request.query, call.request.key
-        told = self.backend.explain(query, key)
-        if told is None:
-            return self._message_page(words, HTTPStatus.NOT_FOUND, "no_such", "not_by_query", query)
-        sentences = explain_score(words, query, told)
-        values = {"url": self._document_url(key), "query": query, "sentences": sentences, "numbers": told}
-        return _html_response(self.templates.render("explain.html", words, **values))
+        i18n, query, key = call.i18n, call.request.query, call.request.key
+        explanation = self.backend.explain(query, key)
+        if explanation is None:
+            return self._message_page(i18n, HTTPStatus.NOT_FOUND, "no_such", "not_by_query", query)
+        sentences = explain_score(i18n, query, explanation)
+        values = {"url": self._document_url(key), "query": query, "sentences": sentences, "explanation": explanation}
+        return _html_response(self.templates.render("explain.html", i18n, **values))
 
     def _cached_page(self, call: _SearchCall) -> Response:
-        words, query, key = call.i18n, call.request.query, call.request.key
-        found = load_cached_page(self.conf, key)
-        if found.unavailable_reason:
-            return self._message_page(words, HTTPStatus.NOT_FOUND, "no_cached", found.unavailable_reason, query)
-        marked = [*itertools.islice(query_terms(query), 20)]
+        i18n, query, key = call.i18n, call.request.query, call.request.key
+        page = load_cached_page(self.conf, key)
+        if page.unavailable_reason:
+            return self._message_page(i18n, HTTPStatus.NOT_FOUND, "no_cached", page.unavailable_reason, query)
+        terms = [*itertools.islice(query_terms(query), 20)]
         values = {
             "url": self._document_url(key),
             "key": key,
             "query": query,
-            "fetched": found.fetch_time,
-            "marked": marked,
+            "fetch_time": page.fetch_time,
+            "terms": terms,
         }
-        return _html_response(self.templates.render("cached.html", words, **values))
+        return _html_response(self.templates.render("cached.html", i18n, **values))
 
     def _cached_view(self, call: _SearchCall) -> Response:
         page = load_cached_page(self.conf, call.request.key, call.request.query)
         if page.unavailable_reason:
-            return PlainTextResponse(page.unavailable_reason, HTTPStatus.NOT_FOUND, SANDBOX)
-        headers = {**SANDBOX, "Content-Type": f"{page.content_type}; charset=utf-8"}
+            return PlainTextResponse(page.unavailable_reason, HTTPStatus.NOT_FOUND, SANDBOX_HEADERS)
+        headers = {**SANDBOX_HEADERS, "Content-Type": f"{page.content_type}; charset=utf-8"}
         return Response(page.text.encode("utf-8", "replace"), headers=headers)
 
     def _opensearch_description(self, call: _SearchCall) -> Response:
-        """Return what tells a browser how to search here (OpenSearch 1.1)."""
+        """Return the OpenSearch 1.1 description document."""
         base, name = call.base_url, self.theme.name
-        kinds = {"text/html": "/?q={searchTerms}", "application/x-suggestions+json": "/suggest?q={searchTerms}"}
+        url_templates = {"text/html": "/?q={searchTerms}", "application/x-suggestions+json": "/suggest?q={searchTerms}"}
         urls = "".join(
-            f"<Url type={quoteattr(kind)} template={quoteattr(base + path)}/>" for kind, path in kinds.items()
+            f"<Url type={quoteattr(kind)} template={quoteattr(base + path)}/>" for kind, path in url_templates.items()
         )
         body = (
             '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -243,15 +254,15 @@ class SearchViews:
             return Response(
                 self.theme.logo.read_bytes(), headers={"Content-Type": self.theme.logo_media_type, **_CACHE_HEADERS}
             )
-        names, kind = _STATIC_FILES[path]
+        names, media_type = _STATIC_FILES[path]
         data = b"".join(files("nutch2py.server").joinpath(name).read_bytes() for name in names)
-        if kind == _JAVASCRIPT_TYPE:  # each is one request, and puts no name into the page
+        if media_type == _JAVASCRIPT_TYPE:  # one scope, which adds no global name
             data = b'(() => {\n"use strict";\n' + data + b"})();\n"
-        headers = {"Content-Type": kind, **_CACHE_HEADERS}
+        headers = {"Content-Type": media_type, **_CACHE_HEADERS}
         if path == "/style.css":
             data += self.theme.css().encode()
         elif path == "/box.js":
-            if not self.theme.origins.origins:  # no other site may show it
+            if not self.theme.origins.origins:  # no other site may embed it
                 return self.message_page(request, HTTPStatus.NOT_FOUND, "no_such", "no_page")
             headers["Cross-Origin-Resource-Policy"] = "cross-origin"
         return Response(data, headers=headers)

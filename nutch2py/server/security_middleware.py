@@ -1,4 +1,4 @@
-"""What every request passes first, whatever it asks for: limits, the name of the host, headers of the answer."""
+"""ASGI middleware of all requests: size limits, Host check and security headers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _HOST_HEADER = re.compile(r"(?:\[([^\[\]/?#@]*)\]|([^\[\]:/?#@]*))(?::\d*)?")
 
 
 class SecurityMiddleware:
-    """Around an application. ``is_local``: it is served on loopback, and answers to no other name."""
+    """Wraps an application. ``is_local``: on loopback, only loopback names are accepted in the header ``Host``."""
 
     def __init__(self, app: ASGIApp, is_local: bool) -> None:
         self.app = app
         self.is_local = is_local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -37,11 +37,11 @@ class SecurityMiddleware:
                     headers.setdefault(name, value)
             await send(message)
 
-        answer = self._reject(scope) or self.app
-        await answer(scope, receive, with_headers)
+        handler = self._reject(scope) or self.app
+        await handler(scope, receive, with_headers)
 
     def _reject(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that goes no further."""
+        """Return the response to a rejected request, None for an accepted one."""
         headers = Headers(scope=scope)
         if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_HEAD_BYTES:
             return _plain_response(HTTPStatus.REQUEST_URI_TOO_LONG)
@@ -50,14 +50,14 @@ class SecurityMiddleware:
             or sum(len(name) + len(value) for name, value in headers.raw) > MAX_HEAD_BYTES
         ):
             return _plain_response(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        if not scope["path"].startswith("/"):  # a proxy's form, with the host before the path
+        if not scope["path"].startswith("/"):  # absolute form, as sent to proxies
             try:
                 scope["path"] = urlsplit(scope["path"]).path or "/"
             except ValueError:
                 return _plain_response(HTTPStatus.BAD_REQUEST)
         if self.is_local and not is_loopback(_parse_host(headers.get("host", ""))):
-            # a page of another site whose name was made to point here must not read the index
-            return PlainTextResponse("This server answers on loopback.\n", HTTPStatus.MISDIRECTED_REQUEST)
+            # DNS rebinding: a foreign name that resolves to loopback must not reach the index
+            return PlainTextResponse("This server accepts loopback names only.\n", HTTPStatus.MISDIRECTED_REQUEST)
         return None
 
 
@@ -66,13 +66,13 @@ def _plain_response(status: HTTPStatus) -> Response:
 
 
 def _parse_host(header: str) -> str:
-    """Return the name in a header ``Host``; "" for what is no name and port: what is read leniently hides names."""
-    found = _HOST_HEADER.fullmatch(header)
-    return (found[1] or found[2]).lower() if found else ""
+    """Return the name in a header ``Host``; "" for an invalid header. Lenient parsing could be abused."""
+    match = _HOST_HEADER.fullmatch(header)
+    return (match[1] or match[2]).lower() if match else ""
 
 
 def is_loopback(name: str) -> bool:
-    """Tell whether a name or an address is this machine's own."""
+    """Return whether a name or an address is loopback."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:

@@ -1,4 +1,4 @@
-"""How the search page looks and what it is called: the properties ``search.page.*``."""
+"""Theme of the search page: the properties ``search.page.*``."""
 
 from __future__ import annotations
 
@@ -14,16 +14,22 @@ from nutch2py.server.translations import validate_language
 DEFAULT_COLOUR = "#1546a8"
 _COLOUR_PATTERN = re.compile("#[0-9a-fA-F]{6}")
 _IMAGE_TYPES = {".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg", ".webp": "image/webp"}
-_MIN_CONTRAST = 4.5  # contrast of text, WCAG 2 AA
-# --paper, --tint and --mark of style.css
+_MIN_CONTRAST = 4.5  # WCAG 2 AA for text
+# the variables --paper, --tint and --mark of style.css
 _LIGHT, _DARK = ("#ffffff", "#f5f7fa", "#fff0b8"), ("#14181f", "#1c222c", "#3d3210")
 
 
 class Theme(NamedTuple):
-    """``logo``: a picture or None. ``colour``: ``#rrggbb``. ``language``: "" is the browser's. ``templates_dir``: a folder.
+    """Settings of the search page.
 
-    ``origins``: sites that may ask for suggestions, and show the box. ``base_url``: of the page for who comes from
-    outside, without a slash at its end; "": that of the request.
+    Attributes:
+        name: title of the page.
+        logo: image file, None for the name as text.
+        colour: ``#rrggbb``.
+        language: "" for the browser's.
+        templates_dir: folder of the operator's templates, None for ours.
+        origins: sites that may request suggestions and embed the search box.
+        base_url: public URL without a trailing slash, "" for that of the request.
     """
 
     name: str
@@ -36,10 +42,12 @@ class Theme(NamedTuple):
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Theme:
-        """Return what the properties say; raise ConfigurationError for what cannot be."""
+        """Read the properties; raise ConfigurationError for an invalid one."""
         colour = conf.get_trimmed("search.page.colour") or DEFAULT_COLOUR
         if not _COLOUR_PATTERN.fullmatch(colour):
-            raise ConfigurationError(f"search.page.colour is {colour!r}: write six digits as in {DEFAULT_COLOUR}")
+            raise ConfigurationError(
+                f"search.page.colour is {colour!r}: use six hexadecimal digits as in {DEFAULT_COLOUR}"
+            )
         return cls(
             conf.get_trimmed("search.page.name") or "nutch2py",
             _logo_path(conf),
@@ -56,13 +64,13 @@ class Theme(NamedTuple):
         return _IMAGE_TYPES[self.logo.suffix.lower()] if self.logo else ""
 
     def css(self) -> str:
-        """Return the colours as CSS: of buttons, and of links on light and on dark paper, so that they can be read."""
-        ink = (
+        """Return CSS variables for the colours of buttons and links, with enough contrast in light and dark mode."""
+        on_button = (
             "#ffffff" if contrast_ratio(self.colour, "#ffffff") >= contrast_ratio(self.colour, "#10141b") else "#10141b"
         )
-        light, dark = (ensure_contrast(self.colour, papers) for papers in (_LIGHT, _DARK))
+        light, dark = (ensure_contrast(self.colour, backgrounds) for backgrounds in (_LIGHT, _DARK))
         return (
-            f":root{{--button:{self.colour};--on-button:{ink};--link:{light}}}\n"
+            f":root{{--button:{self.colour};--on-button:{on_button};--link:{light}}}\n"
             f"@media(prefers-color-scheme:dark){{:root{{--link:{dark}}}}}\n"
         )
 
@@ -73,7 +81,7 @@ def _logo_path(conf: Configuration) -> Path | None:
         return None
     path = conf.resource(name) or conf.absolute(name)
     if not path.is_file() or path.suffix.lower() not in _IMAGE_TYPES:
-        raise ConfigurationError(f"search.page.logo: there is no picture {name} ({', '.join(_IMAGE_TYPES)})")
+        raise ConfigurationError(f"search.page.logo: image {name} not found ({', '.join(_IMAGE_TYPES)})")
     return path
 
 
@@ -83,14 +91,14 @@ def _templates_dir(conf: Configuration) -> Path | None:
         return None
     folder = conf.absolute(name)
     if not folder.is_dir():
-        raise ConfigurationError(f"search.page.templates: there is no folder {folder}")
+        raise ConfigurationError(f"search.page.templates: folder {folder} not found")
     return folder
 
 
 def contrast_ratio(one: str, other: str) -> float:
-    """Return the contrast of two colours, by WCAG 2: 1 to 21.
+    """Return the contrast ratio of two colours by WCAG 2, from 1 to 21.
 
-    >>> round(contrast("#000000", "#ffffff"), 1)
+    >>> round(contrast_ratio("#000000", "#ffffff"), 1)
     21.0
     """
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
@@ -98,14 +106,14 @@ def contrast_ratio(one: str, other: str) -> float:
 
 
 def ensure_contrast(colour: str, backgrounds: tuple[str, ...]) -> str:
-    """Return a colour, mixed with black or white until it can be read on all of the papers."""
-    towards = 0 if _luminance(backgrounds[0]) > 0.5 else 255
+    """Mix a colour with black or white until it is readable on all backgrounds."""
+    target = 0 if _luminance(backgrounds[0]) > 0.5 else 255
     parts = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
     for step in range(21):
-        mixed = "#" + "".join(f"{round(part + (towards - part) * step / 20):02x}" for part in parts)
-        if all(contrast_ratio(mixed, paper) >= _MIN_CONTRAST for paper in backgrounds):
+        mixed = "#" + "".join(f"{round(part + (target - part) * step / 20):02x}" for part in parts)
+        if all(contrast_ratio(mixed, background) >= _MIN_CONTRAST for background in backgrounds):
             return mixed
-    raise AssertionError("black or white can be read on every paper")
+    raise AssertionError("black or white is readable on every background")
 
 
 def _luminance(colour: str) -> float:

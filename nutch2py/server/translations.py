@@ -1,4 +1,4 @@
-"""The words of the search page in each of its languages; which one is chosen by a property or by the browser."""
+"""Translations of the search page, and language negotiation."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import re
 from nutch2py.errors import ConfigurationError
 
 LANGUAGES = ("en", "de", "zh")
-"""Languages of the page, the first for who reads none of them."""
+"""Languages of the page; the first is the default."""
 
 _MESSAGES: dict[str, tuple[str, str, str]] = {
     "search": ("Search", "Suchen", "搜索"),
-    "to_content": ("To the content", "Zum Inhalt", "跳到内容"),
+    "to_content": ("Skip to content", "Zum Inhalt", "跳到内容"),
     "results": ("Results", "Ergebnisse", "搜索结果"),
     "document": ("{} document", "{} Dokument", "{} 个文档"),
     "documents": ("{} documents", "{} Dokumente", "{} 个文档"),
-    "narrow": ("Narrow", "Eingrenzen", "筛选"),
-    "not_narrowed": ("Do not narrow by {} {}", "Nicht eingrenzen auf {} {}", "取消筛选 {} {}"),
+    "narrow": ("Filter", "Eingrenzen", "筛选"),
+    "not_narrowed": ("Remove filter {} {}", "Nicht eingrenzen auf {} {}", "取消筛选 {} {}"),
     "meant": ("Did you mean", "Meinten Sie", "您是不是要找"),
     "none": ("No document matches {}.", "Kein Dokument passt zu {}.", "没有文档与 {} 匹配。"),
     "none_here": ("No documents here.", "Hier ist kein Dokument.", "这里没有文档。"),
     "only": ("Only {} match.", "Es passen nur {}.", "只有 {} 个匹配。"),
-    "at_most": ("{} are shown at most.", "Höchstens {} werden gezeigt.", "最多显示 {} 个。"),
+    "at_most": ("At most {} are shown.", "Höchstens {} werden gezeigt.", "最多显示 {} 个。"),
     "host": ("Site", "Website", "网站"),
     "path": ("Folder", "Ordner", "目录"),
     "type": ("Type", "Typ", "类型"),
@@ -29,7 +29,7 @@ _MESSAGES: dict[str, tuple[str, str, str]] = {
     "date": ("Date", "Datum", "日期"),
     "all": ("all", "alle", "全部"),
     "cached": ("cached", "im Archiv", "快照"),
-    "in_crawl": ("in the crawl", "im Crawl", "抓取记录"),
+    "in_crawl": ("crawl history", "im Crawl", "抓取记录"),
     "why": ("why?", "warum?", "为什么？"),
     "alike": ("{} more like this", "{} weitere dieser Art", "另有 {} 个类似结果"),
     "score": ("score {}", "Wert {}", "得分 {}"),
@@ -41,58 +41,58 @@ _MESSAGES: dict[str, tuple[str, str, str]] = {
     "order": ("Order", "Reihenfolge", "排序"),
     "room": ("Control room", "Leitstand", "控制室"),
     "seconds": ("{} s", "{} s", "{} 秒"),
-    "home_hint": ("Words, or", "Wörter, oder", "输入词语，或"),
-    "hint_words": ('"words side by side"', '"Wörter nebeneinander"', '"完整词组"'),
+    "home_hint": ("Enter words, or", "Wörter, oder", "输入词语，或"),
+    "hint_words": ('"exact phrase"', '"genaue Wortfolge"', '"完整词组"'),
     "hint_minus": ("-without", "-ohne", "-排除"),
     "hint_or": ("one OR other", "eins OR anderes", "甲 OR 乙"),
     "searched": ("Searched for {} instead.", "Gesucht wurde stattdessen {}.", "已改为搜索 {}。"),
-    "wrong_quote": ("A quotation mark has no partner.", "Ein Anführungszeichen steht allein.", "引号不成对。"),
-    "wrong_parenthesis": ("A parenthesis has no partner.", "Eine Klammer steht allein.", "括号不成对。"),
+    "wrong_quote": ("Unbalanced quotation mark.", "Ein Anführungszeichen steht allein.", "引号不成对。"),
+    "wrong_parenthesis": ("Unbalanced parenthesis.", "Eine Klammer steht allein.", "括号不成对。"),
     "wrong_operator": (
-        "{} stands between two words.", "{} steht zwischen zwei Wörtern.", "{} 应位于两个词之间。",
+        "{} must be between two words.", "{} steht zwischen zwei Wörtern.", "{} 应位于两个词之间。",
     ),
-    "wrong_not": ("{} stands before a word.", "{} steht vor einem Wort.", "{} 应位于一个词之前。"),
-    "wrong_field": ("{} needs a word behind it.", "{} braucht ein Wort dahinter.", "{} 后面需要一个词。"),
-    "wrong_long": ("Only the first {} words count.", "Nur die ersten {} Wörter zählen.", "只计前 {} 个词。"),
-    "wrong_empty": ("There is no word in it.", "Es ist kein Wort darin.", "其中没有词语。"),
+    "wrong_not": ("{} must be before a word.", "{} steht vor einem Wort.", "{} 应位于一个词之前。"),
+    "wrong_field": ("{} must be followed by a word.", "{} braucht ein Wort dahinter.", "{} 后面需要一个词。"),
+    "wrong_long": ("Only the first {} words are used.", "Nur die ersten {} Wörter zählen.", "只计前 {} 个词。"),
+    "wrong_empty": ("The query contains no word.", "Es ist kein Wort darin.", "其中没有词语。"),
     "suggestions": ("Suggestions", "Vorschläge", "搜索建议"),
     "title": ("page", "Seite", "网页"),
     "cached_title": ("Cached", "Archiviert", "网页快照"),
     "cached_copy": ("This is a copy of {}", "Dies ist eine Kopie von {}", "这是 {} 的快照"),
     "cached_when": (", fetched on {} (UTC).", ", abgeholt am {} (UTC).", "，抓取于 {}（UTC）。"),
     "cached_note": (
-        "The page itself may have changed. Scripts, forms, pictures and links do not work here.",
+        "The page itself may have changed. Scripts, forms, images and links do not work here.",
         "Die Seite selbst kann sich geändert haben. Skripte, Formulare, Bilder und Links wirken hier nicht.",
         "原网页可能已更改。此处的脚本、表单、图片和链接均不可用。",
     ),
-    "cached_marked": ("Marked: {}.", "Markiert: {}.", "已标出：{}。"),
-    "unmarked": ("without marks", "ohne Markierung", "不标出"),
-    "why_title": ("Why it was found", "Warum es gefunden wurde", "为什么找到它"),
+    "cached_marked": ("Highlighted: {}.", "Markiert: {}.", "已标出：{}。"),
+    "unmarked": ("without highlighting", "ohne Markierung", "不标出"),
+    "why_title": ("Why this result?", "Warum dieses Ergebnis?", "为什么有此结果？"),
     "why_words": ("{} for {}", "{} für {}", "{}（查询：{}）"),
-    "why_in": ("It has {}.", "Gefunden: {}.", "找到：{}。"),
+    "why_in": ("Matches: {}.", "Gefunden: {}.", "找到：{}。"),
     "why_one": ("{} in {}", "{} in {}", "{}在{}"),
     "why_most": ("Most of the score comes from {}.", "Der größte Teil des Werts kommt aus {}.", "得分主要来自{}。"),
     "why_weight": (
-        "Its standing multiplies the score by {} ({}).", "Sein Rang vervielfacht den Wert mit {} ({}).",
+        "Its rank multiplies the score by {} ({}).", "Sein Rang vervielfacht den Wert mit {} ({}).",
         "得分再乘以其权重 {}（{}）。",
     ),
     "why_fresh": (
         "Its age multiplies the score by {}.", "Sein Alter vervielfacht den Wert mit {}.", "得分再乘以其新鲜度 {}。",
     ),
-    "why_numbers": ("The numbers", "Die Zahlen", "详细数字"),
-    "in_title": ("its title", "dem Titel", "标题"),
-    "in_content": ("its text", "dem Text", "正文"),
-    "in_anchor": ("links that lead to it", "Links, die hierher führen", "指向它的链接文字"),
-    "in_url": ("its address", "der Adresse", "网址"),
-    "in_host": ("the name of its site", "dem Namen der Website", "网站名"),
-    "in_other": ("its other fields", "weiteren Feldern", "其他字段"),
+    "why_numbers": ("Score details", "Die Zahlen", "详细数字"),
+    "in_title": ("the title", "dem Titel", "标题"),
+    "in_content": ("the text", "dem Text", "正文"),
+    "in_anchor": ("anchor text of inlinks", "Texten von Links hierher", "指向它的链接文字"),
+    "in_url": ("the URL", "der Adresse", "网址"),
+    "in_host": ("the host name", "dem Namen der Website", "网站名"),
+    "in_other": ("other fields", "weiteren Feldern", "其他字段"),
     "no_such": ("Not found", "Nicht gefunden", "未找到"),
-    "no_page": ("There is no such page.", "Diese Seite gibt es nicht.", "没有这个页面。"),
-    "no_answer": ("No answer", "Keine Antwort", "没有回应"),
-    "not_understood": ("Not understood", "Nicht verstanden", "无法理解"),
+    "no_page": ("Page not found.", "Diese Seite gibt es nicht.", "没有这个页面。"),
+    "no_answer": ("Service unavailable", "Dienst nicht verfügbar", "服务不可用"),
+    "not_understood": ("Invalid request", "Ungültige Anfrage", "无效请求"),
     "no_cached": ("No cached page", "Keine Kopie", "没有快照"),
     "not_by_query": (
-        "The query does not find this document.", "Die Anfrage findet dieses Dokument nicht.", "该查询找不到此文档。",
+        "The query does not match this document.", "Die Anfrage findet dieses Dokument nicht.", "该查询找不到此文档。",
     ),
 }  # fmt: skip
 
@@ -123,34 +123,34 @@ _LANGUAGE_RANGE = re.compile(r"\s*([A-Za-z]{1,8})(?:-[\w-]*)?\s*+(?:;\s*+q=([0-9
 
 
 class Translations:
-    """The words of one language: ``wording("documents", 3)``; a word that nobody wrote is a KeyError."""
+    """Messages of one language, by key: ``i18n("documents", 3)``. An unknown key raises KeyError."""
 
     def __init__(self, language: str) -> None:
         self.language = language
         self._index = LANGUAGES.index(language)
 
     def __call__(self, name: str, *values: object) -> str:
-        """Return words, ``values`` put into them."""
+        """Return a message with ``values`` inserted."""
         return _MESSAGES[name][self._index].format(*values)
 
     def segments(self, name: str) -> list[str]:
-        """Return what stands around the values, for those that are more than text."""
+        """Return the text between the placeholders of a message, for values that are markup."""
         return _MESSAGES[name][self._index].split("{}")
 
     def format_count(self, name: str, number: int) -> str:
-        """Return a number of things."""
+        """Return a message for a count, in singular or plural."""
         return self(name if number == 1 else f"{name}s", self.format_number(number))
 
     def format_number(self, number: int) -> str:
-        """Return a whole number as the language groups its digits."""
+        """Return an integer with the digit grouping of the language."""
         return f"{number:,}".replace(",", "." if self.language == "de" else ",")
 
     def format_decimal(self, number: float) -> str:
-        """Return a number with three digits behind its point."""
+        """Return a number with three decimals."""
         return f"{number:.3f}".replace(".", "," if self.language == "de" else ".")
 
     def facet_label(self, facet: str, value: str) -> str:
-        """Return a value of a facet as it is shown."""
+        """Return the label of a facet value."""
         if facet == "path":
             return value[value.find("/") :]
         if facet == "date" and self.language == "zh":
@@ -159,16 +159,16 @@ class Translations:
 
 
 def validate_language(fixed: str) -> str:
-    """Return the value of ``search.page.language``: a language of the page, or "" for the browser's."""
+    """Return a valid ``search.page.language``: a language of the page, or "" for the browser's."""
     if fixed and fixed not in LANGUAGES:
-        raise ConfigurationError(f"search.page.language is {fixed!r}: write {', '.join(LANGUAGES)} or nothing")
+        raise ConfigurationError(f"search.page.language is {fixed!r}: use {', '.join(LANGUAGES)} or nothing")
     return fixed
 
 
 def negotiate_language(accepted: str) -> str:
-    """Return the language for a header Accept-Language, the first of :data:`LANGUAGES` for none of them.
+    """Return the language for a header Accept-Language; the default is the first of :data:`LANGUAGES`.
 
-    >>> language_of("fr, de-AT;q=0.8, en;q=0.9"), language_of("zh-Hant"), language_of("")
+    >>> negotiate_language("fr, de-AT;q=0.8, en;q=0.9"), negotiate_language("zh-Hant"), negotiate_language("")
     ('en', 'zh', 'en')
     """
     best, weight = LANGUAGES[0], 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,29 @@ def disk_error_message(error: BaseException, location: str | Path, alternative: 
 
 
 @contextmanager
+def replace_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """Write a file that takes the place of ``path`` when the block ends; an exception of the block leaves ``path``.
+
+    Args:
+        path: the file; a symbolic link is replaced itself.
+        mode: permissions of a new file, before the umask.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    part = path.with_name(f".{path.name}.part-{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:  # noqa: PTH123
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
 def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     """Yield a file that replaces ``path`` atomically when the block succeeds.
 
@@ -48,21 +72,14 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
     if os.path.exists(path) and not os.path.isfile(path):  # noqa: PTH110, PTH113
         raise StoreError(f"cannot write {path}: it is a device or a pipe: name a file that you can write")
     path = Path(os.path.realpath(path))
-    part = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:
-        with part.open("wb") as out:
+        with replace_file(path) as out:
             yield out
-            out.flush()
-            os.fsync(out.fileno())
-        part.replace(path)
     except OSError as error:
         trouble = disk_error_message(error, path, "name another file")
         raise StoreError(
             trouble or f"cannot write {path}: {error.strerror or error}: name a file that you can write"
         ) from error
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def temp_disk_error(error: BaseException) -> NutchError | None:

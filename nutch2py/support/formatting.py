@@ -53,8 +53,9 @@ def format_bytes(count: float) -> str:
 def format_duration(ms: float) -> str:
     """Return a duration in its largest units.
 
-    >>> [format_duration(ms) for ms in (0, 80, 1500, 59_999, 61_000, 3_600_000, 90_000_000, 2_592_000_000,
-    70_000_000_000)] ['0 ms', '80 ms', '1.5 s', '1 min', '1 min 1 s', '1 h', '1 d 1 h', '30 d', '2 y 80 d']
+    >>> times = (0, 80, 1500, 59_999, 61_000, 3_600_000, 90_000_000, 2_592_000_000, 70_000_000_000)
+    >>> [format_duration(ms) for ms in times]
+    ['0 ms', '80 ms', '1.5 s', '1 min', '1 min 1 s', '1 h', '1 d 1 h', '30 d', '2 y 80 d']
     """
     if ms < 0:
         return f"−{format_duration(-ms)}"

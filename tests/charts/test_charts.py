@@ -22,9 +22,9 @@ LARGEST = 500_000
 """Characters of a figure, whatever is in it."""
 
 
-@pytest.mark.parametrize("name", ["words", "axes"])
+@pytest.mark.parametrize("name", ["nutch2py.support.formatting", "nutch2py.charts.axes"])
 def test_documented_charts_are_current(name: str) -> None:
-    result = doctest.testmod(import_module(f"nutch2py.charts.{name}"))
+    result = doctest.testmod(import_module(name))
     assert result.attempted
     assert not result.failed
 
@@ -57,7 +57,7 @@ def test_same_values_draw_same_chart() -> None:
 
 def test_values_appear_in_table_marks_and_summary() -> None:
     picture = draw_stacked_bars("Rounds", PARTS, [Bar("1", [1200, 0, 30, 4]), Bar("2", [7, 0, 0, 0])], "none")
-    assert picture.description == "2 bars; in all 1,207 fetched, 30 gone, 4 failed."
+    assert picture.description == "2 bars; total: 1,207 fetched, 30 gone, 4 failed."
     assert [name for _, name in picture.legend] == ["fetched", "gone", "failed"]
     assert picture.table.rows[0] == ["1", "1,200", "0", "30", "4"]
     assert "<title>1: 30 gone</title>" in picture.svg
@@ -76,7 +76,7 @@ def test_values_appear_in_table_marks_and_summary() -> None:
     assert spans.description == "11 pages, most of them 10 – 100: 8."
     assert [row[0] for row in spans.table.rows] == ["1 – 10", "10 – 100"]
     hosts = draw_bars("Hosts", ("pages",), [Bar(f"h{n}", [n]) for n in range(20)], "none", max_bars=3)
-    assert hosts.description == "h19 has most, 19 (10 % of what is shown)."
+    assert hosts.description == "Largest: h19 with 19 (10 % of the total)."
     assert "and 16 more with 136" in hosts.svg
     links = draw_graph(
         "Links", [GraphEdge("a", "b", 3), GraphEdge("b", "a", 2), GraphEdge("a", "a", 9)], {"a": 4}, "none"

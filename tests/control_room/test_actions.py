@@ -41,25 +41,25 @@ def test_crawl_is_started_watched_and_stopped_in_browser(
         page.click("button")
         page.wait_for_url("**/crawl")
         job = client.get("/api/v1/jobs")[0]
-        assert (job["job"], job["state"], job["by"]) == ("crawl", "running", "local")
-        while not page.locator("article.work").count():  # until its first job has a table and a log
+        assert (job["job"], job["state"], job["requestedBy"]) == ("crawl", "running", "local")
+        while not page.locator("article.running-job").count():  # until its first job has a table and a log
             page.goto(f"{client.server.url}crawl")
         page.goto(f"{client.server.url}crawl")
         assert too_wide(page) == 0
-        page.click(".deeds button")
+        page.click(".actions button")
         page.wait_for_url("**/crawl")
         client.until(job["id"], "stopped")
         assert [each for each in page.complaints if "404" not in each] == []  # type: ignore[attr-defined]
         page.goto(f"{client.server.url}crawl")
-        assert page.locator(".deeds button").count() == 0
-    with CrawlReader(client.server.app.state.gatekeeper.context.conf) as crawl:
+        assert page.locator(".actions button").count() == 0
+    with CrawlReader(client.server.app.state.authorizer.context.conf) as crawl:
         assert crawl.page(site.url("/")) is not None
 
 
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({}, "name at least one URL where it begins"),
+        ({}, "no seeds: enter at least one URL"),
         ({"seeds": "no-url"}, "seeds"),
         ({"seeds": "http://a.test/", "pages": "many"}, "pages"),
         ({"seeds": "http://a.test/<b>", "stay": "<script>"}, "stay"),
@@ -82,7 +82,7 @@ def test_cross_site_request_is_rejected(client: Client) -> None:
     assert post(client, "/crawl/stop", id="../../etc")[0] in (400, 404)
     assert post(client, "/crawl/stop", id="1700000000000-abcdef")[0] == 404
     assert client.get("/api/v1/jobs") == []
-    audit = client.server.app.state.gatekeeper.context.audit_log.path.read_text()
+    audit = client.server.app.state.authorizer.context.audit_log.path.read_text()
     assert audit.count("/crawl/") == 8
 
 

@@ -52,9 +52,9 @@ def test_page_view_explains_failed_fetch(tmp_path: Path) -> None:
     with running(conf) as server:
         client = Client(server)
         told = client.get(f"/crawl/page?url={quote(denied, safe='')}")
-        assert "Robots.txt denies it to us (ROBOTS_DENIED)" in told
+        assert "Denied by robots.txt (ROBOTS_DENIED)" in told
         assert "http.agent.name" in told
         told = client.get(f"/crawl/page?url={quote(refused, safe='')}")
-        assert "The fetch failed (EXCEPTION): " in told
-        assert "nutch2py doctor looks at names, addresses and limits" in told
+        assert "Fetch failed (EXCEPTION): " in told
+        assert "nutch2py doctor checks DNS, addresses and limits" in told
         assert "db.fetch.retry.max" in told

@@ -89,9 +89,9 @@ def test_report_summary_and_values_agree(
     assert main(["report", "-json", "-D", store]) == 0
     told = orjson.loads(capsys.readouterr().out)
     assert told["table_stats"]["rows"] == 4
-    assert told["sentences"][0] == "4 pages, 75 % fetched."
+    assert told["summary"][0] == "4 pages, 75 % fetched."
     shown = target.read_text("utf-8")
-    assert all(f"<p>{sentence}</p>" in shown for sentence in told["sentences"])
+    assert all(f"<p>{sentence}</p>" in shown for sentence in told["summary"])
     assert not list(tmp_path.glob(".out*"))
 
 
@@ -102,8 +102,8 @@ def test_report_skipped_pages_are_listed_and_escaped() -> None:
     assert "were &lt;i&gt;refused&lt;/i&gt;" in shown
     assert "http.timeout" in shown
     assert "<script" not in shown
-    assert report_data(state)["left_out"] == [
-        {"number": 5, "what": "were <i>refused</i>", "decides": "http.timeout", "hosts": dict(hosts)}
+    assert report_data(state)["skipped"] == [
+        {"count": 5, "reason": "were <i>refused</i>", "action": "http.timeout", "hosts": dict(hosts)}
     ]
 
 
@@ -136,7 +136,7 @@ def test_unknown_value_names_command_to_compute_it() -> None:
     for said in (
         crawl_charts.NO_JOB_LOG_MESSAGE,
         crawl_charts.NO_OVERVIEW_MESSAGE,
-        "nutch2py readdb -stats counts them",
+        "run nutch2py readdb -stats",
     ):
         assert said in shown
 
@@ -169,8 +169,8 @@ def test_rounds_are_summarized() -> None:
     assert (rows_per_second(jobs[-1]), remaining_ms(jobs[-1]), remaining_ms(jobs[1])) == (1.0, 120_000, None)
     told = [*summarize_crawl(None, None, [first, second], jobs[::-1])]
     assert told[1] == "2 rounds in 6 min: 5 fetched, 2 failed."
-    assert told[2].startswith("Running now: fetch of batch b2, since ")
-    assert told[2].endswith(": 60 of 180 rows, 1 a second, about 2 min left.")
+    assert told[2].startswith("Running: fetch of batch b2, since ")
+    assert told[2].endswith(": 60 of 180 rows, 1 rows/s, about 2 min remaining.")
     assert [*summarize_crawl(None, None, [], [jobs[3]])][1].startswith(
         "The last job, parse of batch b1, was killed at "
     )
@@ -185,7 +185,7 @@ def test_generate_without_result_adds_no_round() -> None:
 
 def test_single_host_has_no_host_links() -> None:
     seen = Overview(MADE, (HostSummary("a.test", 3, 3, 0, {"status_fetched": 3}, 0, 0),), 1)
-    assert crawl_charts.draw_host_links(seen).description == "No host links to another."
+    assert crawl_charts.draw_host_links(seen).description == "No host links to another host."
 
 
 def test_every_failure_and_state_has_label_and_colour() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
@@ -18,10 +20,13 @@ import pytest
 from starlette.routing import Route
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.control_room.change_watcher import crawl_fingerprint
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage
 from nutch2py.rest.access.tokens import Role, add_token
+from nutch2py.rest.dispatch.sse import SharedPoller
+from nutch2py.rest.dispatch.thread_limit import ThreadLimit
 from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.table.embedded.embedded_store import EmbeddedStore
@@ -106,16 +111,20 @@ def test_every_page_is_tested(conf: Configuration) -> None:
             for route in server.app.routes
             if isinstance(route, Route) and route.path.startswith("/crawl") and "GET" in (route.methods or ())
         }
-    assert found - {path.partition("?")[0] for path in PATHS} == {"crawl/room.css", "crawl/room.js", "crawl/events"}
+    assert found - {path.partition("?")[0] for path in PATHS} == {
+        "crawl/control_room.css",
+        "crawl/control_room.js",
+        "crawl/events",
+    }
 
 
 def test_pages_work_without_scripts_and_with_keyboard(chrome: Browser, room: str) -> None:
     with opened(chrome, scripts=False) as page:
         page.goto(f"{room}crawl")
         assert "10,000,000 pages of 184,311 hosts, 63 % fetched." in page.inner_text(".lead")
-        assert page.inner_text("article.work h2").startswith("fetch")
+        assert page.inner_text("article.running-job h2").startswith("fetch")
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement.textContent") == "To the content"
+        assert page.evaluate("document.activeElement.textContent") == "Skip to content"
         page.click("nav >> text=Hosts")
         page.fill("input[name=name]", HOST)
         page.keyboard.press("Enter")
@@ -123,7 +132,7 @@ def test_pages_work_without_scripts_and_with_keyboard(chrome: Browser, room: str
         assert page.inner_text("h1") == HOST
         page.click("text=/p2 >> nth=0")
         page.wait_for_url("**/crawl/page?url=*")
-        assert "It is gone: it is asked for again after half as long again each time" in page.inner_text(".lead")
+        assert "Gone: the interval grows by half after each fetch" in page.inner_text(".lead")
         page.click("text=Cached copy")
         page.wait_for_url("**/cached/view?id=*")
         assert page.inner_text("p") == "tides"
@@ -155,7 +164,7 @@ def test_changes_appear_while_page_is_open(
         page.evaluate("window.same = true")
         further = replace(log[0], rows=44_444)
         simulate(monkeypatch.setattr, [further, *log[1:]])
-        page.wait_for_function("() => document.querySelector('article.work').textContent.includes('44,444')")
+        page.wait_for_function("() => document.querySelector('article.running-job').textContent.includes('44,444')")
         assert page.evaluate("window.same")  # it is the page that was there
         assert page.complaints == []  # type: ignore[attr-defined]
 
@@ -204,14 +213,14 @@ def test_field_values_are_escaped(
 @pytest.mark.parametrize(
     ("path", "status", "said"),
     [
-        ("crawl/job?id=none", HTTPStatus.NOT_FOUND, "The log has no such job"),
-        ("crawl/host?name=none.example", HTTPStatus.NOT_FOUND, "The crawl has no page of this host"),
-        ("crawl/host", HTTPStatus.BAD_REQUEST, "Name a host."),
-        ("crawl/page?url=http://none.example/", HTTPStatus.NOT_FOUND, "no page that was read links to it"),
+        ("crawl/job?id=none", HTTPStatus.NOT_FOUND, "Job not found"),
+        ("crawl/host?name=none.example", HTTPStatus.NOT_FOUND, "the crawl has no page and no row of this host"),
+        ("crawl/host", HTTPStatus.BAD_REQUEST, "No host: enter a host name."),
+        ("crawl/page?url=http://none.example/", HTTPStatus.NOT_FOUND, "no parsed page links to it"),
         ("crawl/page?url=none", HTTPStatus.BAD_REQUEST, "none is not a URL"),
         (f"crawl/host?name={HOST}&from=none", HTTPStatus.BAD_REQUEST, "none is not a URL"),
         (f"crawl/page?url=http://{'a' * 10_000}", HTTPStatus.BAD_REQUEST, "An argument has at most 10,000 characters."),
-        ("crawl/nothing", HTTPStatus.NOT_FOUND, "There is no such page."),
+        ("crawl/nothing", HTTPStatus.NOT_FOUND, "Page not found."),
     ],
 )
 def test_missing_object_shows_not_found(room: str, path: str, status: HTTPStatus, said: str) -> None:
@@ -224,7 +233,7 @@ def test_missing_object_shows_not_found(room: str, path: str, status: HTTPStatus
 def test_empty_crawl_has_its_page(conf: Configuration) -> None:
     open_store(conf, WebPage).create()
     with serving(conf) as url:
-        assert "No job is in the log yet: it begins with the next one." in text_of(f"{url}crawl")
+        assert "No job in the log yet." in text_of(f"{url}crawl")
         for path in ("crawl/jobs", "crawl/rounds", "crawl/hosts"):
             assert "yet" in text_of(url + path)
 
@@ -282,23 +291,25 @@ def test_page_reads_constant_rows_for_larger_table(conf: Configuration, monkeypa
 
 
 def test_many_viewers_cost_as_much_as_one(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nutch2py.control_room.change_watcher import ChangeWatcher
-
     crawled(conf, 2)
     simulate(monkeypatch.setattr)
     asked: list[int] = []
     jobs = CrawlReader.jobs
     monkeypatch.setattr(CrawlReader, "jobs", lambda crawl, *args: asked.append(1) or jobs(crawl, *args))
-    monkeypatch.setattr(ChangeWatcher, "POLL_SECONDS", 3600.0)
-    watch = ChangeWatcher(lambda: CrawlReader(conf))
-    assert len({watch.fingerprint() for _ in range(50)}) == 1
+
+    async def fingerprints() -> set[str]:
+        poller = SharedPoller(lambda: crawl_fingerprint(lambda: CrawlReader(conf)), 3600.0, ThreadLimit(4))
+        return {*await asyncio.gather(*(poller.latest() for _ in range(50)))}
+
+    with ThreadPoolExecutor(1) as pool:  # Playwright runs an event loop in this thread
+        assert len(pool.submit(asyncio.run, fingerprints()).result()) == 1
     assert asked == [1]
 
 
 def test_script_and_style_are_packaged(room: str) -> None:
-    folder = Path(__file__).parents[2] / "nutch2py" / "room" / "templates"
-    assert text_of(f"{room}crawl/room.js") == (folder / "room.js").read_text("utf-8")
-    assert (folder / "room.css").read_text("utf-8") in text_of(f"{room}crawl/room.css")
+    folder = Path(__file__).parents[2] / "nutch2py" / "control_room" / "templates"
+    assert text_of(f"{room}crawl/control_room.js") == (folder / "control_room.js").read_text("utf-8")
+    assert (folder / "control_room.css").read_text("utf-8") in text_of(f"{room}crawl/control_room.css")
 
 
 def test_missing_token_is_rejected(conf: Configuration, tmp_path: Path) -> None:

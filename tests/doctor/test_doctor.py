@@ -22,7 +22,7 @@ BASE = {"storage.embedded.map.size": MAP_SIZE, "http.dns.resolver": "system", "h
 
 
 def findings(capsys: pytest.CaptureFixture[str], code: int, **settings: str) -> dict[str, list[tuple[str, str]]]:
-    """Return state and words of each finding by part."""
+    """Return status and message of each result by check."""
     given = BASE | {name.replace("_", "."): value for name, value in settings.items()}
     options = [word for name, value in given.items() for word in ("-D", f"{name}={value}")]
     assert main(["doctor", "-json", *options]) == code
@@ -49,7 +49,7 @@ def closed_port() -> int:
 def test_fresh_machine_reports_ok_and_creates_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = findings(capsys, 0)
     assert {state for told in found.values() for state, _ in told} <= {CheckStatus.OK, CheckStatus.WARNING}
-    assert found["table"][0][1].endswith("yet: inject or crawl makes it")
+    assert found["table"][0][1].endswith("yet: inject or crawl creates it")
     assert [*folder.iterdir()] == []
 
 
@@ -61,7 +61,7 @@ def test_existing_crawl_is_counted(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    ("settings", "part", "words"),
+    ("settings", "check", "words"),
     [
         ({"urlfilter_regex_file": "nofile.txt"}, "plug-ins", "correct urlfilter.regex.file"),
         ({"http_filter_ipaddress_exclude": "10.0.0.0/99"}, "plug-ins", "http.filter.ipaddress.exclude"),
@@ -80,30 +80,30 @@ def test_failing_checks_are_named(
     closed_port: int,
     monkeypatch: pytest.MonkeyPatch,
     settings: dict[str, str],
-    part: str,
+    check: str,
     words: str,
 ) -> None:
     monkeypatch.setattr("nutch2py.doctor.check_runner._SERVICE_WAIT_SECONDS", "0")
     filled = {name: value.format(port=closed_port, folder=folder) for name, value in settings.items()}
     found = findings(capsys, 10, **filled)
-    assert any(words in told for state, told in found[part] if state == CheckStatus.ERROR), found
+    assert any(words in told for state, told in found[check] if state == CheckStatus.ERROR), found
 
 
 @pytest.mark.parametrize(
-    ("settings", "part", "words"),
+    ("settings", "check", "words"),
     [
-        ({"http_agent_name": ""}, "agent name", "name your crawler"),
+        ({"http_agent_name": ""}, "agent name", "Set the name of your crawler"),
         ({"fetcher_thread_fetch": "3"}, "properties", "did you mean fetcher.threads.fetch"),
         ({"plugin_includes_add": "index-basik"}, "properties", "did you mean index-basic"),
-        ({"http_filter_ipaddress_exclude": ""}, "address gate", "private addresses"),
-        ({"plugin_excludes": "indexer-.*"}, "index", "no index writer is chosen"),
+        ({"http_filter_ipaddress_exclude": ""}, "address filter", "private addresses"),
+        ({"plugin_excludes": "indexer-.*"}, "index", "no index writer is configured"),
     ],
 )
 def test_warnings_are_named(
-    folder: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, str], part: str, words: str
+    folder: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, str], check: str, words: str
 ) -> None:
     found = findings(capsys, 0, **settings)
-    assert any(words in told for state, told in found[part] if state == CheckStatus.WARNING), found
+    assert any(words in told for state, told in found[check] if state == CheckStatus.WARNING), found
 
 
 def test_names_are_resolved_by_configured_servers(folder: Path) -> None:

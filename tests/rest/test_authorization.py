@@ -92,16 +92,16 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 def test_no_path_allows_action_with_read_role(clients: dict[str, Client], tmp_path: Path) -> None:
     """By the routes of the whole application and what becomes of its folder, so that a new path is held to it, too."""
     app = clients["none"].server.app
-    office, stopped = app.state.gatekeeper.context, list[int]()
-    office.stop_server = lambda: stopped.append(1)
-    office.conf.set("rest.requests.per.second", "0")
-    app.state.gatekeeper._rate._per_second = 0.0
+    context, stopped = app.state.authorizer.context, list[int]()
+    context.stop_server = lambda: stopped.append(1)
+    context.conf.set("rest.requests.per.second", "0")
+    app.state.authorizer._rate_limiter._per_second = 0.0
     for kind, body in (("seeds", {"urls": ["http://a/"]}), ("configurations", {})):
         clients["run"].ask("POST", f"/api/v1/{kind}", {"id": "x", **body})
     crawl = {"job": "crawl", "seeds": ["http://192.0.2.1/"]}
     job = clients["run"].begin(**crawl)
     clients["run"].ask("POST", "/api/v1/schedules", {"id": "x", "cron": "30 4 * * *", "job": crawl})
-    office.clock.end()
+    context.scheduler.stop()
     clients["run"].ask("POST", f"/api/v1/jobs/{job['id']}/abort")
     clients["run"].until(job["id"], "killed")
     before, form = held(tmp_path), {"Content-Type": "application/x-www-form-urlencoded"}
@@ -175,7 +175,7 @@ def test_removed_token_is_rejected(
 
 def test_tokens_replaced_during_requests_work(clients: dict[str, Client], tmp_path: Path) -> None:
     """Who stands in both files is let in all the time, who stands in none of them never."""
-    clients["read"].server.app.state.gatekeeper._rate._per_second = 0.0
+    clients["read"].server.app.state.authorizer._rate_limiter._per_second = 0.0
     file = tmp_path / "tokens"
     lines = file.read_text().splitlines(keepends=True)
     texts = ["".join(line for line in lines if "my-run" not in line), "# another\n" + "".join(lines)]
@@ -209,10 +209,10 @@ def test_audit_log_records_user_and_action(clients: dict[str, Client], tmp_path:
     clients["none"].ask("GET", "/api/v1/jobs")
     clients["read"].ask("GET", "/api/v1/jobs")
     lines = [json.loads(line) for line in (tmp_path / "rest" / "audit.log").read_text().splitlines()]
-    assert [(line["who"], line["method"], line["status"]) for line in lines] == [
+    assert [(line["caller"], line["method"], line["status"]) for line in lines] == [
         ("my-run", "POST", 201), ("", "DELETE", 403), ("", "GET", 401)
     ]  # fmt: skip
-    assert lines[0]["what"] == "x"
+    assert lines[0]["detail"] == "x"
     assert (tmp_path / "rest" / "audit.log").stat().st_mode & 0o077 == 0
 
 
@@ -239,9 +239,9 @@ def test_non_loopback_address_requires_tokens(tmp_path: Path) -> None:
     from nutch2py.rest.context import RestContext
     from nutch2py.rest.http_error import HttpError
 
-    office = RestContext(settings(tmp_path), is_local=False)
+    context = RestContext(settings(tmp_path), is_local=False)
     with pytest.raises(HttpError, match=r"rest\.tokens\.file"):
-        office.authenticate("")
+        context.authenticate("")
 
 
 def test_settable_properties_are_numbers_switches_or_choices() -> None:
@@ -265,10 +265,10 @@ def test_name_cannot_escape_folder(client: Client, name: str) -> None:
 
 def test_audit_log_injection_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
-    path.write_bytes(b'{"time": "2026-01-01T00:00:00Z", "who": "a serv')  # that was killed, or had no room
+    path.write_bytes(b'{"time": "2026-01-01T00:00:00Z", "caller": "a serv')  # that was killed, or had no room
     AuditLog(path, 1 << 20).record("me", "", "POST", "/x", 201, "y")
     torn, whole = path.read_bytes().splitlines()
-    assert (torn[-4:], json.loads(whole)["what"]) == (b"serv", "y")
+    assert (torn[-4:], json.loads(whole)["detail"]) == (b"serv", "y")
 
 
 def test_concurrent_audit_log_rotation_loses_no_line(tmp_path: Path) -> None:
@@ -277,4 +277,4 @@ def test_concurrent_audit_log_rotation_loses_no_line(tmp_path: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: servers[n % 4].note("me", "", "POST", "/x", 201, str(n)), range(number)))
     lines = [*(tmp_path / "audit.log.1").read_bytes().splitlines(), *path.read_bytes().splitlines()]
-    assert sorted(int(json.loads(line)["what"]) for line in lines) == [*range(number)]
+    assert sorted(int(json.loads(line)["detail"]) for line in lines) == [*range(number)]

@@ -71,12 +71,12 @@ def requests(draw: st.DrawFn) -> tuple[str, str, Any]:
 
 
 def test_generated_requests_cause_no_server_error(client: Client) -> None:
-    keeper = client.server.app.state.gatekeeper
-    with Crawl(keeper.context.conf) as crawl:
+    authorizer = client.server.app.state.authorizer
+    with Crawl(authorizer.context.conf) as crawl:
         crawl.inject(["http://a.test/"])
         crawl.index("-all")  # else there is no index to ask, which is the server's fault
-    keeper._rate._per_second = 0.0
-    keeper.context.children._running = 0  # jobs are refused, after all else was looked at
+    authorizer._rate._per_second = 0.0
+    authorizer.context.jobs._max_running = 0  # jobs are refused, after all else was looked at
     statuses: set[int] = set()
 
     @settings(max_examples=200, deadline=None, derandomize=True, database=None,

@@ -97,8 +97,8 @@ def test_generated_client_runs_whole_crawl(generated: str, tmp_path: Path, silen
             for step in ("fetch", "parse", "updatedb", "index"):
                 ended = caller.done(step, batch_id=batch)
                 assert (ended.state.value, ended.exit_code) == ("finished", 0), ended
-        figures = caller.call("statistics", "get_statistics", crawl_id="c")[1].figures
-        assert figures.status.to_dict()["status_fetched"] > 2
+        table_stats = caller.call("statistics", "get_statistics", crawl_id="c")[1].table_stats
+        assert table_stats.status.to_dict()["status_fetched"] > 2
         rows = caller.call("rows", "get_rows", crawl_id="c", limit=3)[1]
         assert len(rows.rows) == 3
         log = caller.call("log", "get_log", crawl_id="c")[1]
@@ -115,7 +115,7 @@ def test_generated_client_runs_whole_crawl(generated: str, tmp_path: Path, silen
         # by the clock
         daily = caller.model("NewSchedule", id="daily", cron="30 4 * * *", job=body)
         status, stored = caller.call("schedules", "post_schedules", body=daily)
-        assert (status, stored.by, stored.job.stay) == (201, "robot", stay)
+        assert (status, stored.created_by, stored.job.stay) == (201, "robot", stay)
         assert [each.id for each in caller.call("schedules", "get_schedules")[1]] == ["daily"]
         assert caller.call("schedules", "delete_schedules_id", "daily")[0] == 200
         # refusals have their type, too

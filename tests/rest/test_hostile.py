@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -28,6 +27,7 @@ from nutch2py.rest.endpoints import row_queries
 from nutch2py.rest.http_error import HttpError
 from nutch2py.rest.job_control import job_processes
 from nutch2py.rest.job_control.job_processes import JobSpec
+from tests.processes import wait_until
 from tests.rest.conftest import Client, running, settings
 
 CHECK = {"job": "checktable"}
@@ -124,7 +124,7 @@ def test_path_cannot_inject_log_lines(client: Client, caplog: pytest.LogCaptureF
 
 
 def test_event_streams_are_limited_and_released(client: Client) -> None:
-    streams = client.server.app.state.gatekeeper.event_streams
+    streams = client.server.app.state.authorizer.event_streams
     opened = []
     for number in range(MAX_STREAMS):
         connection = http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)
@@ -141,31 +141,28 @@ def test_event_streams_are_limited_and_released(client: Client) -> None:
     for _ in range(40):  # who hangs up at once, before anything was answered
         with socket.create_connection(client.server.address) as hasty:
             hasty.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    ends = time.monotonic() + 60
-    while streams.open:
-        assert time.monotonic() < ends
-        time.sleep(0.05)
+    wait_until(lambda: not streams.open_count)
 
 
 def test_batch_without_rows_does_not_scan_table(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Crawl(client.server.app.state.gatekeeper.context.conf) as crawl:
+    with Crawl(client.server.app.state.authorizer.context.conf) as crawl:
         crawl.inject([f"http://127.0.0.1/{number}" for number in range(50)])
     assert client.ask("POST", "/db", {"batchId": "none"}) == (200, {"values": []})
     read = []
     monkeypatch.setattr(row_queries, "SCAN_SECONDS", -1.0)
     monkeypatch.setattr(row_queries, "row_to_dict", read.append)
-    found = row_queries.scan_rows(client.server.app.state.gatekeeper.context.conf, row_queries.key_range("", "", ""),
+    found = row_queries.scan_rows(client.server.app.state.authorizer.context.conf, row_queries.key_range("", "", ""),
                            row_queries.select_fields(["status"]), 10, "none")  # fmt: skip
     assert (found.rows, read) == ([], [])
     assert found.next_key is not None
 
 
 def test_row_without_requested_fields_is_returned(client: Client) -> None:
-    with Crawl(client.server.app.state.gatekeeper.context.conf) as crawl:
+    with Crawl(client.server.app.state.authorizer.context.conf) as crawl:
         crawl.inject(["http://127.0.0.1/a"])
     assert client.get("/api/v1/rows?fields=status") == {
         "rows": [{"url": "http://127.0.0.1/a", "status": 0}],
-        "next": None,
+        "nextKey": None,
     }
 
 
@@ -178,29 +175,29 @@ def test_schedule_each_second_or_never_is_rejected(client: Client, cron: str) ->
 
 
 def test_damaged_schedule_does_not_block_others(client: Client) -> None:
-    office = client.server.app.state.gatekeeper.context
-    office.clock.end()
+    context = client.server.app.state.authorizer.context
+    context.scheduler.stop()
     for name in ("a", "b", "c"):
         client.ask("POST", "/api/v1/schedules", {"id": name, "cron": "30 4 * * *", "job": CHECK})
-    folder = office.schedules.folder
+    folder = context.schedules.directory
     (folder / "a.json").write_text((folder / "a.json").read_text().replace("30 4", "99 4"))
     (folder / "b.json").write_bytes(b"\x00\xff{")
     (folder / "odd name.json").write_text("{}")
-    begun = office.clock.tick(datetime.now(UTC) + timedelta(days=1))
+    begun = context.scheduler.tick(datetime.now(UTC) + timedelta(days=1))
     assert [child.schedule for child in begun] == ["c"]
     listed = client.get("/api/v1/schedules")
-    assert [(each["id"], each["next"] is None) for each in listed] == [("a", True), ("c", False)]
+    assert [(each["id"], each["nextRun"] is None) for each in listed] == [("a", True), ("c", False)]
     for child in begun:
         client.until(child.id, "failed")
 
 
 def test_schedule_is_read_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    office = client.server.app.state.gatekeeper.context
-    office.clock.end()
+    context = client.server.app.state.authorizer.context
+    context.scheduler.stop()
     client.ask("POST", "/api/v1/schedules", {"id": "a", "cron": "30 4 * * *", "job": CHECK})
-    assert len(office.schedules.list_with_stamps()) == 1
-    monkeypatch.setattr("nutch2py.rest.job_control.schedules.read_json", None)
-    assert len(office.schedules.list_with_stamps()) == 1
+    assert len(context.schedules.list_with_stamps()) == 1
+    monkeypatch.setattr("nutch2py.rest.state_dir.read_json", None)
+    assert len(context.schedules.list_with_stamps()) == 1
 
 
 # tokens
@@ -247,18 +244,18 @@ def test_unreadable_token_file_rejects_all_without_path(tmp_path: Path) -> None:
 def test_full_disk_is_reported_and_leaves_nothing(client: Client, monkeypatch: pytest.MonkeyPatch, silent: str) -> None:
     client.until(client.begin(**CHECK)["id"], "failed")
     running_one = client.begin(job="crawl", seeds=[silent])
-    office = client.server.app.state.gatekeeper.context
-    before = sorted(office.children.folder.iterdir())
+    context = client.server.app.state.authorizer.context
+    before = sorted(context.jobs.jobs_dir.iterdir())
 
     real = os.open
 
     def full(path: Any, flags: int, *more: Any, **others: Any) -> int:
         if flags & os.O_CREAT:
-            raise OSError(errno.ENOSPC, "No space left on device", str(office.folder))
+            raise OSError(errno.ENOSPC, "No space left on device", str(context.state_dir))
         return real(path, flags, *more, **others)
 
     def no_text(*_: object, **__: object) -> Any:
-        raise OSError(errno.ENOSPC, "No space left on device", str(office.folder))
+        raise OSError(errno.ENOSPC, "No space left on device", str(context.state_dir))
 
     with monkeypatch.context() as disk:
         disk.setattr("nutch2py.rest.state_dir.os.open", full)
@@ -271,11 +268,15 @@ def test_full_disk_is_reported_and_leaves_nothing(client: Client, monkeypatch: p
             ("POST", "/api/v1/schedules", {"cron": "30 4 * * *", "job": CHECK}),
         ]:
             status, told = client.ask(method, path, body)
-            assert (status, "No space left" in told["error"], str(office.folder) in told["error"]) == (503, True, False)
+            assert (status, "No space left" in told["error"], str(context.state_dir) in told["error"]) == (
+                503,
+                True,
+                False,
+            )
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         assert client.ask("POST", "/crawl/new", b"seeds=http%3A%2F%2F192.0.2.1%2F", **form)[0] == 503
         assert client.ask("POST", f"/api/v1/jobs/{running_one['id']}/abort")[1]["state"] == "killed"
-    assert sorted(office.children.folder.iterdir()) == before
+    assert sorted(context.jobs.jobs_dir.iterdir()) == before
     assert client.ask("POST", "/api/v1/seeds", {"urls": []})[0] == 201
 
 
@@ -387,14 +388,11 @@ def test_two_servers_share_one_folder(tmp_path: Path, silent: str) -> None:
             seen = list(pool.map(lambda n: clients[n % 2].ask("GET", "/api/v1/jobs")[0], range(40)))
         assert {status for status, _ in begun} <= {201, 429}
         assert {*seen} == {200}
-        ends = time.monotonic() + 60
-        while any(job["state"] == "running" for job in clients[0].get("/api/v1/jobs")):
-            assert time.monotonic() < ends
-            time.sleep(0.05)
+        wait_until(lambda: all(job["state"] != "running" for job in clients[0].get("/api/v1/jobs")))
 
 
 def test_world_accessible_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rest").mkdir()
     (tmp_path / "rest").chmod(0o777)
-    with pytest.raises(ConfigurationError, match="anybody can write"):
+    with pytest.raises(ConfigurationError, match="world-writable"):
         RestContext(settings(tmp_path), is_local=True)

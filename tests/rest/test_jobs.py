@@ -18,7 +18,7 @@ def test_crawl_runs_from_seeds_to_search(client: Client) -> None:
         status, seeds = client.ask("POST", "/api/v1/seeds", {"id": "mine", "urls": [f"{url}/7"]})
         assert (status, seeds["id"]) == (201, "mine")
         job = client.done(job="inject", seedList="mine", crawlId="c")
-        assert job["words"] == ["inject", "seeds.txt"]
+        assert job["commandArgs"] == ["inject", "seeds.txt"]
         client.done(job="generate", topN=20, batchId="round", crawlId="c")
         assert [batch["id"] for batch in client.get("/api/v1/batches?crawlId=c")] == ["round"]
         for step in ("fetch", "parse", "updatedb", "index"):
@@ -27,15 +27,15 @@ def test_crawl_runs_from_seeds_to_search(client: Client) -> None:
         more = {"by": ["host", "depth"], "quantiles": True, "json": True}
         broken_down = client.done(job="readdb", crawlId="c", most=5, **more)
     output = client.get(f"/api/v1/jobs/{counted['id']}/output")
-    assert (output["more"], "status_fetched" in output["text"]) == (False, True)
+    assert (output["hasMore"], "status_fetched" in output["text"]) == (False, True)
     told = json.loads(client.get(f"/api/v1/jobs/{broken_down['id']}/output")["text"].splitlines()[-1])
     assert ([*told["by"]], "score" in told["quantiles"]) == (["host", "depth"], True)
-    figures = client.get("/api/v1/statistics?crawlId=c")["figures"]
-    assert figures["status"]["status_fetched"] == 1
+    table_stats = client.get("/api/v1/statistics?crawlId=c")["tableStats"]
+    assert table_stats["status"]["status_fetched"] == 1
     found = client.get("/api/v1/rows?crawlId=c&limit=2")
     assert len(found["rows"]) == 2
-    later = client.get(f"/api/v1/rows?crawlId=c&limit=1000&start={found['next']}")
-    assert (len(later["rows"]) + 2, later["next"]) == (figures["rows"], None)
+    later = client.get(f"/api/v1/rows?crawlId=c&limit=1000&start={found['nextKey']}")
+    assert (len(later["rows"]) + 2, later["nextKey"]) == (table_stats["rows"], None)
     (first,) = client.get(f"/api/v1/rows?crawlId=c&url={url}/7&fields=status,outlinks")["rows"]
     assert (first["status"], first["url"]) == (2, f"{url}/7")
     assert client.get("/api/v1/jobs?crawlId=other") == []
@@ -67,7 +67,7 @@ def test_aborted_job_is_resumed_by_next_command(client: Client) -> None:
         for job, arguments in JOBS:
             begun = client.begin(job=job, **arguments)
             output = f"/api/v1/jobs/{begun['id']}/output"
-            while (found := client.get(output))["more"] and not found["text"]:
+            while (found := client.get(output))["hasMore"] and not found["text"]:
                 threading.Event().wait(0.02)  # it is to be amid its work
             status, aborted = client.ask("POST", f"/api/v1/jobs/{begun['id']}/abort")
             states.append(aborted["state"])
@@ -75,7 +75,7 @@ def test_aborted_job_is_resumed_by_next_command(client: Client) -> None:
             done = client.done(job=job, **arguments)
             assert done["exitCode"] == 0 or aborted["state"] == "finished", done
     assert "killed" in states
-    with Crawl(settings(client.server.app.state.gatekeeper.context.folder.parent)) as crawl:
+    with Crawl(settings(client.server.app.state.authorizer.context.state_dir.parent)) as crawl:
         assert sum(page.status == 2 for _, page in crawl.pages(fields={WebPage.status})) > 2
         assert crawl.check() == 0
 

@@ -81,7 +81,7 @@ def test_killed_server_keeps_acknowledged_state(tmp_path: Path) -> None:
         lines = (tmp_path / "rest" / "audit.log").read_bytes().splitlines()
         told = [json.loads(line) for line in lines if line.endswith(b"}")]
         assert len(lines) - len(told) <= 3
-        assert {name for names in kept.values() for name in names} | begun <= {each["what"] for each in told}
+        assert {name for names in kept.values() for name in names} | begun <= {each["detail"] for each in told}
 
 
 def test_partial_files_of_killed_server_are_removed(client: Client, tmp_path: Path) -> None:

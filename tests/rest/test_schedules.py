@@ -17,7 +17,8 @@ import msgspec
 import pytest
 
 from nutch2py.rest.http_error import HttpError
-from nutch2py.rest.job_control.schedules import NewSchedule, Scheduler, ScheduleStore, acquire_leader_lock
+from nutch2py.rest.job_control.schedules import NewSchedule, Scheduler, ScheduleStore
+from nutch2py.support.file_locks import try_file_lock
 from tests.rest.conftest import Client, running, settings
 
 DAILY = {"id": "daily", "cron": "30 4 * * *", "job": {"job": "checktable", "crawlId": "c"}}
@@ -26,7 +27,7 @@ DAILY = {"id": "daily", "cron": "30 4 * * *", "job": {"job": "checktable", "craw
 def test_schedules_survive_restart(tmp_path: Path) -> None:
     with running(settings(tmp_path)) as first:
         status, stored = Client(first).ask("POST", "/api/v1/schedules", DAILY)
-        assert (status, datetime.fromtimestamp(stored["next"] / 1000, UTC).strftime("%H:%M")) == (201, "04:30")
+        assert (status, datetime.fromtimestamp(stored["nextRun"] / 1000, UTC).strftime("%H:%M")) == (201, "04:30")
     with running(settings(tmp_path)) as second:
         client = Client(second)
         assert [each["id"] for each in client.get("/api/v1/schedules")] == ["daily"]
@@ -41,29 +42,29 @@ def test_invalid_cron_time_is_rejected(client: Client, cron: str) -> None:
 
 
 def test_scheduled_job_starts_on_time_and_not_twice(client: Client, silent: str) -> None:
-    office = client.server.app.state.gatekeeper.context
-    office.clock.end()
+    context = client.server.app.state.authorizer.context
+    context.scheduler.stop()
     endless = {"job": "crawl", "seeds": [silent], "crawlId": "c"}
     client.ask("POST", "/api/v1/schedules", {**DAILY, "job": endless})
     client.ask("POST", "/api/v1/schedules", {**DAILY, "id": "off", "enabled": False})
     now = datetime.now(UTC)
-    assert office.clock.tick(now) == []
-    (begun,) = office.clock.tick(now + timedelta(days=1))
-    assert (begun.schedule, begun.by) == ("daily", "local")
-    assert office.clock.tick(now + timedelta(days=1, seconds=1)) == []
-    assert office.clock.tick(now + timedelta(days=2)) == []  # it runs still
+    assert context.scheduler.tick(now) == []
+    (begun,) = context.scheduler.tick(now + timedelta(days=1))
+    assert (begun.schedule, begun.requested_by) == ("daily", "local")
+    assert context.scheduler.tick(now + timedelta(days=1, seconds=1)) == []
+    assert context.scheduler.tick(now + timedelta(days=2)) == []  # it runs still
     client.ask("POST", f"/api/v1/jobs/{begun.id}/abort")
-    (again,) = office.clock.tick(now + timedelta(days=3))
+    (again,) = context.scheduler.tick(now + timedelta(days=3))
     client.ask("POST", f"/api/v1/jobs/{again.id}/abort")
-    assert "SCHEDULE" in (office.folder / "audit.log").read_text()
+    assert "SCHEDULE" in (context.state_dir / "audit.log").read_text()
 
 
 def test_only_one_process_starts_schedules(tmp_path: Path) -> None:
-    first = acquire_leader_lock(tmp_path / "clock")
+    first = try_file_lock(tmp_path / "clock")
     assert first is not None
-    assert acquire_leader_lock(tmp_path / "clock") is None
+    assert try_file_lock(tmp_path / "clock") is None
     os.close(first)
-    second = acquire_leader_lock(tmp_path / "clock")
+    second = try_file_lock(tmp_path / "clock")
     assert second is not None
     os.close(second)
 
@@ -73,7 +74,7 @@ def test_job_events_are_streamed(client: Client) -> None:
     connection.request("GET", "/api/events")
     answer = connection.getresponse()
     assert answer.headers["Content-Type"].startswith("text/event-stream")
-    assert answer.readline() == b": still here\n"  # now it looks
+    assert answer.readline() == b": keep-alive\n"  # now the stream is open
     job = client.begin(job="checktable")
     states = []
     while "failed" not in states:

@@ -37,15 +37,15 @@ def asked(folder: Path, *options: str) -> None:
     with Crawl(conf) as crawl:
         crawl.inject(["http://a.test/"])
     with running(conf) as server:
-        office = server.app.state.gatekeeper.context
-        office.children._running = 0
-        office.stop_server = lambda: None
+        context = server.app.state.authorizer.context
+        context.jobs._max_running = 0
+        context.stop_server = lambda: None
         (folder / "schemathesis.toml").write_text(_SETTINGS)
         command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run",
                    f"{server.url}api/openapi.json", "--header", f"Authorization: Bearer {token}", "--no-color",
                    "--checks", ",".join(CHECKS), "--generation-database", "none", *options]  # fmt: skip
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-        assert server.app.state.gatekeeper.context.children.all() == []
+        assert server.app.state.authorizer.context.jobs.all() == []
     told = "\n".join(line[:400] for line in done.stdout.splitlines())  # URLs can be long
     assert done.returncode == 0, told[-8000:] + done.stderr[-2000:]
 

@@ -278,7 +278,7 @@ def test_pipelined_responses_keep_order(standing):
 
 
 def test_event_stream_ends_on_half_close(server):
-    streams = server.app.state.gatekeeper.event_streams
+    streams = server.app.state.authorizer.event_streams
     with connected(server) as connection:
         connection.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 200")

@@ -60,7 +60,7 @@ def test_search_works_without_tokens(conf, tmp_path, tokens):
         file.touch(0o600)
     sent = {"Authorization": "Bearer something"} if tokens else {}
     with running(conf) as server:
-        server.app.state.gatekeeper.context.is_local = False
+        server.app.state.authorizer.context.is_local = False
         if tokens == "missing":
             file.unlink()
         elif tokens:

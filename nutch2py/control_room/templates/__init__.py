@@ -1,4 +1,4 @@
-"""The templates of the pages. Whatever comes from a crawl is escaped, and its hidden characters are shown."""
+"""Jinja environment of the control room. Values from a crawl are escaped, and invisible characters are made visible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nutch2py.support import formatting
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("nutch2py.control_room"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -24,46 +24,46 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_escape_value,
     )
-    made.filters |= {
-        "full": formatting.format_number,
-        "short": formatting.format_compact,
-        "size": formatting.format_bytes,
-        "span": formatting.format_duration,
-        "moment": formatting.format_time,
-        "share": formatting.format_percent,
-        "cut": formatting.shorten,
-        "named": _link_text,
-        "picture": _chart_html,
+    environment.filters |= {
+        "number": formatting.format_number,
+        "compact": formatting.format_compact,
+        "bytes": formatting.format_bytes,
+        "duration": formatting.format_duration,
+        "time": formatting.format_time,
+        "percent": formatting.format_percent,
+        "shorten": formatting.shorten,
+        "link_text": _link_text,
+        "chart": _chart_html,
     }
-    made.globals["link"] = page_url
-    return made
+    environment.globals["page_url"] = page_url
+    return environment
 
 
 def _escape_value(value: Any) -> Any:
-    """Return what is put into a page: all characters of text can be seen."""
+    """Escape invisible characters of text that is not markup."""
     return formatting.escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _link_text(text: str, width: int) -> str:
-    """Return what a link is called: something, even of a name that is empty."""
+    """Return the text of a link, a placeholder for an empty name."""
     return formatting.shorten(text, width) if text.strip() else "(no name)"
 
 
-def _chart_html(picture: Chart) -> Markup:
-    return Markup(picture.html())
+def _chart_html(chart: Chart) -> Markup:
+    return Markup(chart.html())
 
 
 def page_url(path: str, **arguments: str | int) -> str:
-    """Return the address of a page of the control room."""
-    named = {name: value for name, value in arguments.items() if value != ""}
-    return f"/crawl{path}" + (f"?{urlencode(named)}" if named else "")
+    """Return the URL of a control room page; empty arguments are omitted."""
+    query = {name: value for name, value in arguments.items() if value != ""}
+    return f"/crawl{path}" + (f"?{urlencode(query)}" if query else "")
 
 
 def render_template(name: str, /, **values: Any) -> str:
-    """Return a page."""
+    """Render a template."""
     return _environment().get_template(name).render(values)
 
 
 def read_asset(name: str) -> str:
-    """Return a file of this folder: a style sheet or the script."""
+    """Return the text of the style sheet or the script."""
     return files("nutch2py.control_room").joinpath("templates", name).read_text("utf-8")

@@ -1,8 +1,8 @@
-"""Which properties a request may set: those of a list for who may run jobs, any for who administers.
+"""Properties that requests may set: a list for the role ``run``, any for ``admin``.
 
-The list holds numbers, switches and choices that say how much, how fast and how often: nothing that names a file, an
-address, a program, a class or a plug-in, nothing that decides where the crawl, its index or its logs are, and nothing
-that lets a crawl reach what the operator keeps it from (the gate of addresses, robots.txt, certificates, logins).
+The list holds numbers, switches and choices for amounts, rates and intervals. It holds no file, address, program, class
+or plug-in, no location of the crawl, its index or its logs, and nothing that lifts a restriction of the operator
+(address filter, robots.txt, certificates, logins).
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ RUN_ROLE_PROPERTIES = frozenset(
         "parser.skip.truncated",
     ]
 )
-"""Set by the role ``run``."""
+"""Properties that the role ``run`` may set."""
 _XML_INVALID = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
-"""What no XML file can hold."""
+"""Characters that XML cannot represent."""
 
 
 def check_allowed(properties: Mapping[str, str], role: Role) -> None:
-    """Raise Refusal for a property that the role may not set, InputError for a value that no file can hold."""
+    """Raise HttpError for a property that the role may not set, InputError for a value that XML cannot represent."""
     for name, value in properties.items():
         if role < Role.ADMIN and name not in RUN_ROLE_PROPERTIES:
-            raise HttpError(HTTPStatus.FORBIDDEN, f"the property {name} is set by the role admin only (docs/rest.md)")
+            raise HttpError(HTTPStatus.FORBIDDEN, f"the property {name} requires the role admin (docs/rest.md)")
         if role < Role.ADMIN and "${" in value:
-            raise HttpError(HTTPStatus.FORBIDDEN, f"{name}: variables are used by the role admin only")
+            raise HttpError(HTTPStatus.FORBIDDEN, f"{name}: variables require the role admin")
         if _XML_INVALID.search(value):
-            raise InputError(f"the value of {name} holds control characters")
+            raise InputError(f"the value of {name} contains control characters")
 
 
 def with_properties(conf: Configuration, properties: Mapping[str, str]) -> Configuration:
-    """Return a configuration with properties set; a number that is none, or out of its range, is refused."""
+    """Return a copy with properties set; raise ConfigurationError for an invalid or out-of-range number."""
     changed = conf.copy()
     for name, value in properties.items():
         changed.set(name, value)

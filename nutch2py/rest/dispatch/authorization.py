@@ -1,4 +1,4 @@
-"""Who is let in: tokens and roles, how often, with how much, and from which page of a browser."""
+"""Authorization of requests: roles, rate limits, body size and cross-site checks."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from nutch2py.rest.http_error import HttpError
 from nutch2py.search.cors import CorsPolicy
 
 _MAX_THREADS = 16
-_MAX_CLIENTS = 4096  # of those who ask
+_MAX_CLIENTS = 4096  # clients with a rate limit state
 _RATE_SOURCES = ("by this token", "rest.requests.per.second")
-_BURST_SECONDS = 5  # seconds whose requests may come at once
+_BURST_SECONDS = 5  # a client may send the requests of this time at once
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="nutch2py", charset="UTF-8"'}
-"""Programs send ``Authorization: Bearer TOKEN``; people in a browser give it as the password of any name."""
+"""Programs send ``Authorization: Bearer TOKEN``; browsers send the token as the password of any user name."""
 _KEY_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="nutch2py"'}
-"""Of the search, which pages ask by script: a browser shows no dialogue for it."""
-_IPV6_PREFIX_BITS = 64  # bits of an address of IPv6 that are one who asks: the others are his to choose
+"""For the search API, which scripts call: browsers show no login dialog for Bearer."""
+_IPV6_PREFIX_BITS = 64  # a client can choose the other bits of its IPv6 address
 
 
 class Authorizer:
-    """In front of an office."""
+    """Checks each request before its handler runs."""
 
     def __init__(self, context: RestContext) -> None:
         self.context = context
@@ -47,55 +47,60 @@ class Authorizer:
         self._requires_search_key = context.conf.get_bool("search.keys.required", False)
         if self._requires_search_key and context.tokens.path is None:
             raise ConfigurationError(
-                "search.keys.required is set, and rest.tokens.file is not: name the file that nutch2py token fills"
+                "search.keys.required is set, but rest.tokens.file is not: set it to the file of nutch2py token"
             )
 
     def authorize(self, request: Request, role: Role, modifies: bool) -> Caller:
-        """Return who asks; Refusal for who may not do what ``role`` may, or asks too often.
+        """Return the caller of a request.
 
-        What ``modifies`` anything is not asked for by a page of another site, which a browser would send a login along.
-        Who has a token is counted by it, wherever he asks from; all others by their address.
+        The rate limit counts callers with a token by the token, all others by their address.
+
+        Args:
+            request: the request.
+            role: the least role that the operation requires.
+            modifies: whether the operation changes anything; then cross-site requests are rejected, to which browsers
+                attach the login of the user.
+
+        Raises:
+            HttpError: the role is missing, the rate limit is exceeded, or the request is cross-site.
         """
         if role == Role.SEARCH and not self._requires_search_key:
             role = Role.ANONYMOUS
-        found = refusal = None
+        known = rejection = None
         try:
-            found = self._authenticate(request, role)
+            known = self._authenticate(request, role)
         except HttpError as error:
-            refusal = error
-        if found is not None and self.context.tokens.path is not None:
-            self._rate_limiter.check(("token", found.name), found.rate)
+            rejection = error
+        if known is not None and self.context.tokens.path is not None:
+            self._rate_limiter.check(("token", known.name), known.rate)
         else:
             self._rate_limiter.check(("address", rate_limit_key(request.client.host if request.client else "")))
-        if refusal is not None:
-            raise refusal
-        if role > Role.ANONYMOUS and found is None:
+        if rejection is not None:
+            raise rejection
+        if role > Role.ANONYMOUS and known is None:
             if role == Role.SEARCH:
-                raise HttpError(HTTPStatus.UNAUTHORIZED, "this needs a key (docs/search-api.md)", _KEY_CHALLENGE)
-            raise HttpError(HTTPStatus.UNAUTHORIZED, "this needs a token (docs/rest.md)", _CHALLENGE)
-        caller = found or Caller("", Role.ANONYMOUS)
+                raise HttpError(HTTPStatus.UNAUTHORIZED, "an API key is required (docs/search-api.md)", _KEY_CHALLENGE)
+            raise HttpError(HTTPStatus.UNAUTHORIZED, "a token is required (docs/rest.md)", _CHALLENGE)
+        caller = known or Caller("", Role.ANONYMOUS)
         if caller.role < role:
-            told = f"this needs the role {role.name.lower()}, and {caller.name} has {caller.role.name.lower()}"
-            raise HttpError(HTTPStatus.FORBIDDEN, told)
+            message = f"the role {role.name.lower()} is required; {caller.name} has the role {caller.role.name.lower()}"
+            raise HttpError(HTTPStatus.FORBIDDEN, message)
         if modifies and _is_cross_site(request):
-            raise HttpError(HTTPStatus.FORBIDDEN, "a page of another site asked for this")
+            raise HttpError(HTTPStatus.FORBIDDEN, "cross-site requests are rejected")
         return caller
 
     def _authenticate(self, request: Request, role: Role) -> Caller | None:
-        """Return who asks; also where nobody needs to say so, of who says it."""
+        """Return the caller; for the role ``anonymous``, the caller of a valid token if the request has one."""
         authorization = request.headers.get("authorization", "")
         if role > Role.ANONYMOUS:
             return self.context.authenticate(authorization)
         if authorization and self.context.tokens.path is not None:
-            with suppress(HttpError):  # tokens that cannot be read are nothing to who needs none
+            with suppress(HttpError):  # an unreadable tokens file does not matter: none is required
                 return self.context.authenticate(authorization)
         return None
 
     def can_read(self, request: Request) -> bool:
-        """Tell whether who asks for something else, which is no request of these paths, could read what is here.
-
-        Where nobody can, or tokens cannot be read, nobody is refused: what was asked for is something else.
-        """
+        """Return whether the client of any request has the role ``read``. Counts nothing and never raises."""
         try:
             caller = self.context.authenticate(request.headers.get("authorization", ""))
         except HttpError:
@@ -103,34 +108,34 @@ class Authorizer:
         return caller is not None and caller.role >= Role.READ
 
     def cors_headers(self, request: Request) -> dict[str, str]:
-        """Return the headers by which pages of other sites may read an answer (``search.cors.origins``)."""
+        """Return the CORS headers of a response (``search.cors.origins``)."""
         return self._origins.response_headers(request_origin(request))
 
     def preflight_response(self, request: Request, methods: Iterable[str]) -> Response:
-        """Return the answer to a browser that asks whether a page of another site may ask by these methods."""
+        """Return the response to a CORS preflight request."""
         headers = self._origins.preflight_headers(request_origin(request), methods)
         return Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(methods), **headers})
 
     async def read_body(self, request: Request) -> bytes:
-        """Return the body of a request, which is not longer than may be."""
-        told = f"a body has at most {self._max_body_bytes:,} bytes (rest.body.max.bytes)"
+        """Return the body of a request; raise HttpError when it is longer than ``rest.body.max.bytes``."""
+        message = f"a body has at most {self._max_body_bytes:,} bytes (rest.body.max.bytes)"
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._max_body_bytes:
-            raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+            raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
         parts, size = [], 0
         try:
             async for part in request.stream():
                 size += len(part)
                 if size > self._max_body_bytes:
-                    raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+                    raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
                 parts.append(part)
         except ClientDisconnect:
-            raise HttpError(HTTPStatus.BAD_REQUEST, "the body did not arrive") from None
+            raise HttpError(HTTPStatus.BAD_REQUEST, "the request body is incomplete") from None
         return b"".join(parts)
 
 
 class RateLimiter:
-    """So many requests a second of each who asks, a few seconds' worth at once; thousands are remembered."""
+    """Token bucket per client: a rate in requests per second, with bursts of a few seconds."""
 
     def __init__(self, per_second: float) -> None:
         self._per_second = per_second
@@ -138,42 +143,42 @@ class RateLimiter:
         self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     def check(self, client: tuple[str, str], client_rate: float | None = None) -> None:
-        """Count a request; Refusal for one too many. ``client_rate``: the rate of who asks; one of 0 allows any number."""
+        """Count a request; raise HttpError over the limit. ``client_rate``: the client's own rate, 0 for unlimited."""
         per_second = self._per_second if client_rate is None else client_rate
         if per_second <= 0:
             return
-        now, most = time.monotonic(), max(1.0, per_second * _BURST_SECONDS)
+        now, burst = time.monotonic(), max(1.0, per_second * _BURST_SECONDS)
         with self._lock:
-            left, since = self._buckets.pop(client, (most, now))
-            left = min(most, left + (now - since) * per_second)
-            self._buckets[client] = (left - 1 if left >= 1 else left, now)  # what is refused costs nothing: he may wait
+            left, since = self._buckets.pop(client, (burst, now))
+            left = min(burst, left + (now - since) * per_second)
+            self._buckets[client] = (left - 1 if left >= 1 else left, now)  # a rejected request costs nothing
             if len(self._buckets) > _MAX_CLIENTS:
                 self._buckets.popitem(last=False)
         if left < 1:
-            told = f"too many requests: {per_second:g} a second are allowed ({_RATE_SOURCES[client_rate is None]})"
-            after = str(math.ceil((1 - left) / per_second))
-            raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, told, {"Retry-After": after})
+            limit = f"{per_second:g} per second are allowed ({_RATE_SOURCES[client_rate is None]})"
+            retry_after = str(math.ceil((1 - left) / per_second))
+            raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, f"too many requests: {limit}", {"Retry-After": retry_after})
 
 
 def rate_limit_key(address: str) -> str:
-    """Return by what an address is counted: one of IPv6 by its network, whose others who asks can take, too.
+    """Return the key under which an address is counted: the /64 network of an IPv6 address.
 
-    >>> network("2001:db8::1:2"), network("::ffff:192.0.2.1"), network("192.0.2.1"), network("")
-    ('2001:db8::', '192.0.2.1', '192.0.2.1', '')
+    >>> rate_limit_key("2001:db8::1:2"), rate_limit_key("::ffff:192.0.2.1"), rate_limit_key("192.0.2.1")
+    ('2001:db8::', '192.0.2.1', '192.0.2.1')
     """
     try:
-        found = ipaddress.IPv6Address(address.partition("%")[0])
+        ipv6 = ipaddress.IPv6Address(address.partition("%")[0])
     except ValueError:
         return address
-    if found.ipv4_mapped is not None:
-        return str(found.ipv4_mapped)
-    return str(ipaddress.IPv6Address(int(found) >> (128 - _IPV6_PREFIX_BITS) << (128 - _IPV6_PREFIX_BITS)))
+    if ipv6.ipv4_mapped is not None:
+        return str(ipv6.ipv4_mapped)
+    return str(ipaddress.IPv6Address(int(ipv6) >> (128 - _IPV6_PREFIX_BITS) << (128 - _IPV6_PREFIX_BITS)))
 
 
 def request_origin(request: Request) -> str:
-    """Return the site whose page asks; "" for none, or when several are named, of which a browser sends none."""
-    named = request.headers.getlist("origin")
-    return named[0] if len(named) == 1 else ""
+    """Return the header ``Origin``; "" without one, or for several, which no browser sends."""
+    origins = request.headers.getlist("origin")
+    return origins[0] if len(origins) == 1 else ""
 
 
 def _is_cross_site(request: Request) -> bool:

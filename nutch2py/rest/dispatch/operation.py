@@ -1,6 +1,6 @@
-"""Operation: one method of one path: who may ask, with which words, and what is answered.
+"""Operation: one method of one path with its role, parameters, body and response.
 
-Routes and the OpenAPI document are made of the same operations, so that neither can say what the other does not do.
+Routes and the OpenAPI document are built from the same operations, so that they always agree.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from nutch2py.rest.http_error import HttpError, storage_error
 from nutch2py.rest.job_control.job_requests import Identifier, PropertyName
 
 PATH_PARAM_TYPES: Mapping[str, Any] = {"id": Identifier, "name": PropertyName}
-"""What the parts of paths can be."""
+"""Types of path parameters."""
 PROBLEM_MEDIA_TYPE = "application/problem+json"
-_MAX_FORM_FIELDS = 20  # of a form
+_MAX_FORM_FIELDS = 20
 _LOG = logging.getLogger("nutch2py.rest")
 
 
 @dataclass(frozen=True)
 class ApiCall:
-    """A request as an operation gets it. ``path_params``: parts of the path; ``query``, ``body``: of the operation's types."""
+    """A validated request. ``query`` and ``body`` have the types that the operation declares."""
 
     context: RestContext
     caller: Caller
@@ -45,10 +45,14 @@ class ApiCall:
 
 @dataclass(frozen=True)
 class Operation:
-    """``handler`` runs in a thread. ``response_type``: what it returns, None for no body, str for plain text.
+    """One method of one path.
 
-    ``modifies``: whether it changes anything, which is written down, and asked by no other site's page. ``accepts_form``: the
-    body may come as an HTML form, too. ``allows_cors``: pages of other sites may read the answer (``search.cors.origins``).
+    Attributes:
+        handler: runs in a thread.
+        response_type: type of its result, None for no body, str for plain text.
+        modifies: whether it changes anything; then it is audited and rejects cross-site requests.
+        accepts_form: the body may also be an HTML form.
+        allows_cors: pages of other sites may read the response (``search.cors.origins``).
     """
 
     method: str
@@ -65,60 +69,62 @@ class Operation:
     accepts_form: bool = False
     allows_cors: bool = False
 
-    async def respond(self, gatekeeper: Authorizer, request: Request) -> Response:
-        """Return the answer to a request; what was refused for who asked, or changes anything, is written down."""
-        office, begun, who = gatekeeper.context, time.monotonic(), ""
-        what = ""
+    async def respond(self, authorizer: Authorizer, request: Request) -> Response:
+        """Respond to a request. Changes and unauthorized requests are recorded in the audit log."""
+        context, started = authorizer.context, time.monotonic()
+        caller_name = detail = ""
         try:
-            caller = gatekeeper.authorize(request, self.role, self.modifies)
-            who = caller.name
-            body = await gatekeeper.read_body(request) if self.body_type is not None else b""
+            caller = authorizer.authorize(request, self.role, self.modifies)
+            caller_name = caller.name
+            body = await authorizer.read_body(request) if self.body_type is not None else b""
             call = ApiCall(
-                office,
+                context,
                 caller,
                 _validate_path_params(request),
                 self._parse_query(request),
                 self._parse_body(request, body),
             )
-            result = await gatekeeper.thread_limit.run(self.handler, call)
-            what = str(getattr(result, "id", ""))
-            answer = self._build_response(result)
+            result = await authorizer.thread_limit.run(self.handler, call)
+            detail = str(getattr(result, "id", ""))
+            response = self._build_response(result)
         except (NutchError, msgspec.MsgspecError, OSError) as error:
-            answer, what = error_response(error), str(error)
+            response, detail = error_response(error), str(error)
         if self.allows_cors:
-            answer.headers.update(gatekeeper.cors_headers(request))
-        method, status = request.method, answer.status_code
-        office.metrics.count_request(method, self.path, status, time.monotonic() - begun)
-        _LOG.info("%s %s %d %s", method, quote(request.url.path), status, who)  # a path may hold line ends
+            response.headers.update(authorizer.cors_headers(request))
+        method, status = request.method, response.status_code
+        context.metrics.count_request(method, self.path, status, time.monotonic() - started)
+        _LOG.info("%s %s %d %s", method, quote(request.url.path), status, caller_name)  # a path may contain line breaks
         if self.modifies or status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS):
             address = request.client.host if request.client else ""
-            await gatekeeper.thread_limit.run(
-                office.audit_log.record, who, address, method, request.url.path, status, what
+            await authorizer.thread_limit.run(
+                context.audit_log.record, caller_name, address, method, request.url.path, status, detail
             )
-        return answer
+        return response
 
     def _parse_query(self, request: Request) -> Any:
         if self.query_type is None:
             return None
-        given = dict(request.query_params)
-        numbers = {field.encode_name for field in msgspec.structs.fields(self.query_type)}
-        unknown = sorted(given.keys() - numbers)
+        params = dict(request.query_params)
+        names = {field.encode_name for field in msgspec.structs.fields(self.query_type)}
+        unknown = sorted(params.keys() - names)
         if unknown:
-            raise InputError(f"there is no parameter {unknown[0]!r:.50}")
-        return msgspec.convert(given, self.query_type, strict=False)
+            raise InputError(f"unknown parameter {unknown[0]!r:.50}")
+        return msgspec.convert(params, self.query_type, strict=False)
 
     def _parse_body(self, request: Request, body: bytes) -> Any:
         if self.body_type is None:
             return None
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if self.accepts_form and kind == "application/x-www-form-urlencoded":
+        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if self.accepts_form and media_type == "application/x-www-form-urlencoded":
             return msgspec.convert(_parse_form(body), self.body_type)
-        if kind != "application/json":
-            raise HttpError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body is to be JSON: Content-Type: application/json")
+        if media_type != "application/json":
+            raise HttpError(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be JSON: send Content-Type: application/json"
+            )
         try:
             return msgspec.json.decode(body, type=self.body_type)
         except RecursionError:
-            raise InputError("the body is nested too deep") from None
+            raise InputError("the body is nested too deeply") from None
 
     def _build_response(self, result: Any) -> Response:
         if self.response_type is None:
@@ -130,47 +136,45 @@ class Operation:
 
 
 def build_routes(operations: Iterable[Operation], authorizer: Authorizer) -> list[Route]:
-    """Return what answers; Nutch 2's paths may end in a slash, as clients of it write them.
+    """Return the routes of operations. Nutch 2's paths may end in a slash, as its clients write them.
 
-    A path is one route, whatever its methods: so a method that it has not is told which it has.
+    A path is a single route for all its methods, so that status 405 lists the allowed ones.
     """
     by_path: dict[str, dict[str, Operation]] = {}
     for one in operations:
         by_path.setdefault(one.path, {})[one.method] = one
-    found = []
+    routes = []
     for path, by_method in by_path.items():
-        written = [path] if path.startswith("/api") else [path, f"{path}/"]
-        for each in written:
+        spellings = [path] if path.startswith("/api") else [path, f"{path}/"]
+        for each in spellings:
             route = Route(each, _endpoint(by_method, authorizer), methods=[*by_method])
             if route.methods is not None and "GET" in by_method and by_method["GET"].modifies:
-                route.methods.discard("HEAD")  # which asks for nothing to be done
+                route.methods.discard("HEAD")  # HEAD must have no effect
             if route.methods is not None and any(one.allows_cors for one in by_method.values()):
                 route.methods.add("OPTIONS")
-            found.append(route)
-    return found
+            routes.append(route)
+    return routes
 
 
-def _endpoint(by_method: Mapping[str, Operation], gatekeeper: Authorizer) -> Callable[[Request], Awaitable[Response]]:
+def _endpoint(by_method: Mapping[str, Operation], authorizer: Authorizer) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         if request.method == "OPTIONS":
-            return gatekeeper.preflight_response(
+            return authorizer.preflight_response(
                 request, sorted({*by_method, *(["HEAD"] if "GET" in by_method else [])})
             )
-        one = by_method.get(request.method) or by_method["GET"]  # for HEAD
-        return await one.respond(gatekeeper, request)
+        operation = by_method.get(request.method) or by_method["GET"]  # for HEAD
+        return await operation.respond(authorizer, request)
 
     return endpoint
 
 
 def _validate_path_params(request: Request) -> dict[str, str]:
-    """Return the parts of a path; InputError for what can be none."""
+    """Return the path parameters; raise InputError for an invalid one."""
     for name, value in request.path_params.items():
         try:
             msgspec.convert(value, PATH_PARAM_TYPES[name])
         except msgspec.ValidationError:
-            raise InputError(
-                f"{value!r:.100} is no {name}: it has other signs than letters, digits and _ . -"
-            ) from None
+            raise InputError(f"invalid {name} {value!r:.100}: use letters, digits and _ . -") from None
     return dict(request.path_params)
 
 
@@ -182,7 +186,7 @@ def _parse_form(body: bytes) -> dict[str, str]:
 
 
 class ProblemDetails(msgspec.Struct):
-    """Why a request was not done, as RFC 9457 has it. ``detail`` and ``error`` are the same."""
+    """Problem details of an error (RFC 9457). ``detail`` and ``error`` are the same text."""
 
     title: str
     status: int
@@ -191,7 +195,7 @@ class ProblemDetails(msgspec.Struct):
 
 
 def error_response(error: Exception) -> Response:
-    """Return the answer to a request that was not done."""
+    """Return the response to a failed or rejected request."""
     status, headers = HTTPStatus.INTERNAL_SERVER_ERROR, {}
     if isinstance(error, OSError):
         error = storage_error(error)
@@ -203,6 +207,6 @@ def error_response(error: Exception) -> Response:
         status, headers = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "10"}
     elif isinstance(error, NutchError | msgspec.MsgspecError):
         status = HTTPStatus.BAD_REQUEST
-    told = str(error).encode("utf-8", "replace").decode()
-    body = msgspec.json.encode(ProblemDetails(status.phrase, int(status), told, told))
+    message = str(error).encode("utf-8", "replace").decode()
+    body = msgspec.json.encode(ProblemDetails(status.phrase, int(status), message, message))
     return Response(body, status, headers, media_type=PROBLEM_MEDIA_TYPE)

@@ -1,4 +1,4 @@
-"""Work that waits for a disk or another server, in threads: so many at a time, and the others wait for theirs."""
+"""Bounded thread pool for blocking work of async handlers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class ThreadLimit:
-    """At most ``limit`` threads at a time."""
+    """Runs blocking calls in at most ``limit`` threads; further calls wait."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -24,6 +24,6 @@ class ThreadLimit:
         return anyio.CapacityLimiter(self.limit)
 
     async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Return what ``work`` returns. Who hangs up waits for nothing; the thread ends by itself."""
+        """Return the result of ``work``. A cancelled caller does not wait; its thread runs to the end."""
         call = partial(work, *args, **kwargs)
         return await anyio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=self._limiter)

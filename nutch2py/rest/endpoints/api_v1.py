@@ -1,4 +1,4 @@
-"""The clean interface, under ``/api/v1``: what each of its operations does."""
+"""Operations under ``/api/v1``."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def _get_metrics(call: ApiCall) -> str:
 
 
 def _list_jobs(call: ApiCall) -> list[JobProcess]:
-    asked: JobsQuery = call.query
-    found = (
-        child
-        for child in call.context.jobs.all()
-        if asked.crawl_id in (None, child.crawl_id) and asked.state in (None, child.state) and child.id < asked.before
+    query: JobsQuery = call.query
+    jobs = (
+        job
+        for job in call.context.jobs.all()
+        if query.crawl_id in (None, job.crawl_id) and query.state in (None, job.state) and job.id < query.before
     )
-    return list(islice(found, asked.limit))
+    return list(islice(jobs, query.limit))
 
 
 def _start_job(call: ApiCall) -> JobProcess:
@@ -68,9 +68,9 @@ def _start_job(call: ApiCall) -> JobProcess:
 
 
 def _get_job(call: ApiCall) -> JobDetail:
-    child = call.context.jobs.get(call.path_params["id"])
-    given = {name: getattr(child, name) for name in child.__struct_fields__}
-    return JobDetail(**given, log_entries=call.context.job_log_entries(child))
+    job = call.context.jobs.get(call.path_params["id"])
+    values = {name: getattr(job, name) for name in job.__struct_fields__}
+    return JobDetail(**values, log_entries=call.context.job_log_entries(job))
 
 
 def _stop_job(call: ApiCall) -> JobProcess:
@@ -87,11 +87,13 @@ def _delete_job(call: ApiCall) -> DeleteResponse:
 
 
 def _get_job_output(call: ApiCall) -> JobOutput:
-    asked: OutputQuery = call.query
-    alive = call.context.jobs.get(call.path_params["id"]).state.is_alive  # before it is read: nothing is missed
-    data, size = call.context.jobs.read_output(call.path_params["id"], asked.offset, asked.limit)
-    behind = min(asked.offset, size) + len(data)
-    return JobOutput(text=data.decode("utf-8", "replace"), next_offset=behind, has_more=alive or behind < size)
+    query: OutputQuery = call.query
+    alive = call.context.jobs.get(
+        call.path_params["id"]
+    ).state.is_alive  # checked before reading, so that no output is missed
+    data, size = call.context.jobs.read_output(call.path_params["id"], query.offset, query.limit)
+    end = min(query.offset, size) + len(data)
+    return JobOutput(text=data.decode("utf-8", "replace"), next_offset=end, has_more=alive or end < size)
 
 
 def _list_seed_lists(call: ApiCall) -> list[SeedList]:
@@ -122,9 +124,9 @@ def _get_configuration(call: ApiCall) -> StoredConfiguration:
 def masked_configuration(call: ApiCall, conf_id: str) -> StoredConfiguration:
     """Return a configuration with its secrets masked."""
     conf: Configuration = call.context.configurations.effective(conf_id)
-    own = sorted(call.context.configurations.properties(conf_id))
+    overrides = sorted(call.context.configurations.properties(conf_id))
     return StoredConfiguration(
-        id=conf_id, overrides=own, properties={name: conf.get_redacted(name) for name in sorted(conf)}
+        id=conf_id, overrides=overrides, properties={name: conf.get_redacted(name) for name in sorted(conf)}
     )
 
 
@@ -159,12 +161,12 @@ def _list_schedules(call: ApiCall) -> list[StoredSchedule]:
 
 
 def _with_next_run(schedule: StoredSchedule) -> StoredSchedule:
-    """Return a schedule with the time when it begins next, and the secrets among its properties masked."""
+    """Return a schedule with its next run and with secret properties masked."""
     due = None
-    with suppress(InputError):  # its file was changed by hand
+    with suppress(InputError):  # its file was edited by hand
         due = next_run_time(schedule.cron, datetime.now(UTC)) if schedule.enabled else None
-    shown = {name: redact_property(name, value) for name, value in schedule.job.properties.items()}
-    job = structs.replace(schedule.job, properties=shown)
+    properties = {name: redact_property(name, value) for name, value in schedule.job.properties.items()}
+    job = structs.replace(schedule.job, properties=properties)
     return structs.replace(schedule, job=job, next_run=None if due is None else int(due.timestamp() * 1000))
 
 
@@ -184,8 +186,8 @@ def _delete_schedule(call: ApiCall) -> DeleteResponse:
 
 
 def _list_batches(call: ApiCall) -> list[OpenBatch]:
-    asked: CrawlQuery = call.query
-    with call.context.open_crawl_reader(asked.crawl_id, asked.configuration) as reader:
+    query: CrawlQuery = call.query
+    with call.context.open_crawl_reader(query.crawl_id, query.configuration) as reader:
         return [
             OpenBatch(id=each.batch_id, state=each.state, time=each.time, count=each.count, done=each.done,
                   running_jobs=[*each.at_work])
@@ -194,68 +196,205 @@ def _list_batches(call: ApiCall) -> list[OpenBatch]:
 
 
 def _query_rows(call: ApiCall) -> RowsResult:
-    asked: RowsQuery = call.query
-    conf = call.context.existing_crawl_configuration(asked.crawl_id, asked.configuration)
-    fields = select_fields(asked.fields.split(","))
-    if asked.url:
-        return get_row(conf, asked.url, fields)
-    return scan_rows(conf, key_range(asked.host, asked.start, asked.stop), fields, asked.limit)
+    query: RowsQuery = call.query
+    conf = call.context.existing_crawl_configuration(query.crawl_id, query.configuration)
+    fields = select_fields(query.fields.split(","))
+    if query.url:
+        return get_row(conf, query.url, fields)
+    return scan_rows(conf, key_range(query.host, query.start, query.stop), fields, query.limit)
 
 
 def _get_statistics(call: ApiCall) -> CrawlStatistics:
-    asked: CrawlQuery = call.query
-    with call.context.open_crawl_reader(asked.crawl_id, asked.configuration) as reader:
+    query: CrawlQuery = call.query
+    with call.context.open_crawl_reader(query.crawl_id, query.configuration) as reader:
         return CrawlStatistics(table_stats=reader.table_stats(), overview=reader.overview())
 
 
 def _query_log(call: ApiCall) -> list[JobEntry]:
-    asked: LogQuery = call.query
-    with call.context.open_crawl_reader(asked.crawl_id, asked.configuration) as reader:
-        return reader.jobs(limit=asked.limit, before=asked.before)
+    query: LogQuery = call.query
+    with call.context.open_crawl_reader(query.crawl_id, query.configuration) as reader:
+        return reader.jobs(limit=query.limit, before=query.before)
 
 
 OPERATIONS: list[Operation] = [
-    Operation("GET", "/health", Role.ANONYMOUS, "Tell that the server answers", _get_health, HealthResponse),
-    Operation("GET", "/metrics", Role.READ, "Counts for Prometheus", _get_metrics, str, media_type="text/plain"),
-    Operation("GET", f"{_PREFIX}/jobs", Role.READ, "Jobs, the newest first", _list_jobs, list[JobProcess], query_type=JobsQuery),
-    Operation("POST", f"{_PREFIX}/jobs", Role.RUN, "Begin a job, or a whole crawl", _start_job, JobProcess, AnyJobRequest,
-              status=HTTPStatus.CREATED, modifies=True),
-    Operation("GET", f"{_PREFIX}/jobs/{{id}}", Role.READ, "A job, and how far it is", _get_job, JobDetail),
-    Operation("DELETE", f"{_PREFIX}/jobs/{{id}}", Role.RUN, "Forget a job that has ended", _delete_job, DeleteResponse, modifies=True),
-    Operation("POST", f"{_PREFIX}/jobs/{{id}}/stop", Role.RUN, "Interrupt a job, as Ctrl-C does", _stop_job, JobProcess,
-              modifies=True),
-    Operation("POST", f"{_PREFIX}/jobs/{{id}}/abort", Role.RUN, "Kill the processes of a job", _abort_job, JobProcess, modifies=True),
-    Operation("GET", f"{_PREFIX}/jobs/{{id}}/output", Role.READ, "What a job has printed", _get_job_output, JobOutput,
-              query_type=OutputQuery),
+    Operation("GET", "/health", Role.ANONYMOUS, "Health check", _get_health, HealthResponse),
+    Operation("GET", "/metrics", Role.READ, "Metrics for Prometheus", _get_metrics, str, media_type="text/plain"),
+    Operation(
+        "GET", f"{_PREFIX}/jobs", Role.READ, "Jobs, newest first", _list_jobs, list[JobProcess], query_type=JobsQuery
+    ),
+    Operation(
+        "POST",
+        f"{_PREFIX}/jobs",
+        Role.RUN,
+        "Start a job, or a crawl of several rounds",
+        _start_job,
+        JobProcess,
+        AnyJobRequest,
+        status=HTTPStatus.CREATED,
+        modifies=True,
+    ),
+    Operation("GET", f"{_PREFIX}/jobs/{{id}}", Role.READ, "A job with its log entries", _get_job, JobDetail),
+    Operation(
+        "DELETE",
+        f"{_PREFIX}/jobs/{{id}}",
+        Role.RUN,
+        "Delete a job that has ended",
+        _delete_job,
+        DeleteResponse,
+        modifies=True,
+    ),
+    Operation(
+        "POST",
+        f"{_PREFIX}/jobs/{{id}}/stop",
+        Role.RUN,
+        "Interrupt a job, as Ctrl-C does",
+        _stop_job,
+        JobProcess,
+        modifies=True,
+    ),
+    Operation(
+        "POST",
+        f"{_PREFIX}/jobs/{{id}}/abort",
+        Role.RUN,
+        "Kill the processes of a job",
+        _abort_job,
+        JobProcess,
+        modifies=True,
+    ),
+    Operation(
+        "GET",
+        f"{_PREFIX}/jobs/{{id}}/output",
+        Role.READ,
+        "Output of a job",
+        _get_job_output,
+        JobOutput,
+        query_type=OutputQuery,
+    ),
     Operation("GET", f"{_PREFIX}/schedules", Role.READ, "Schedules", _list_schedules, list[StoredSchedule]),
-    Operation("POST", f"{_PREFIX}/schedules", Role.RUN, "Store a schedule, or replace one", _store_schedule, StoredSchedule,
-              NewSchedule, status=HTTPStatus.CREATED, modifies=True),
+    Operation(
+        "POST",
+        f"{_PREFIX}/schedules",
+        Role.RUN,
+        "Store or replace a schedule",
+        _store_schedule,
+        StoredSchedule,
+        NewSchedule,
+        status=HTTPStatus.CREATED,
+        modifies=True,
+    ),
     Operation("GET", f"{_PREFIX}/schedules/{{id}}", Role.READ, "A schedule", _get_schedule, StoredSchedule),
-    Operation("DELETE", f"{_PREFIX}/schedules/{{id}}", Role.RUN, "Delete a schedule", _delete_schedule, DeleteResponse,
-              modifies=True),
-    Operation("GET", f"{_PREFIX}/seeds", Role.READ, "Lists of seeds", _list_seed_lists, list[SeedList]),
-    Operation("POST", f"{_PREFIX}/seeds", Role.RUN, "Store a list of seeds", _store_seed_list, SeedList, NewSeedList,
-              status=HTTPStatus.CREATED, modifies=True),
-    Operation("GET", f"{_PREFIX}/seeds/{{id}}", Role.READ, "A list of seeds", _get_seed_list, SeedList),
-    Operation("DELETE", f"{_PREFIX}/seeds/{{id}}", Role.RUN, "Delete a list of seeds", _delete_seed_list, DeleteResponse,
-              modifies=True),
-    Operation("GET", f"{_PREFIX}/configurations", Role.READ, "Ids of configurations", _list_configurations, list[str]),
-    Operation("POST", f"{_PREFIX}/configurations", Role.RUN, "Store a configuration", _store_configuration, StoredConfiguration,
-              NewConfiguration, status=HTTPStatus.CREATED, modifies=True),
-    Operation("GET", f"{_PREFIX}/configurations/{{id}}", Role.READ, "A configuration, secrets masked", _get_configuration,
-              StoredConfiguration),
-    Operation("DELETE", f"{_PREFIX}/configurations/{{id}}", Role.RUN, "Delete a stored configuration",
-              _delete_configuration, DeleteResponse, modifies=True),
-    Operation("GET", f"{_PREFIX}/configurations/{{id}}/properties/{{name}}", Role.READ, "A property", _get_property, PropertyBody),
-    Operation("PUT", f"{_PREFIX}/configurations/{{id}}/properties/{{name}}", Role.RUN, "Set a property", _set_property,
-              PropertyBody, PropertyBody, modifies=True),
-    Operation("GET", f"{_PREFIX}/batches", Role.READ, "Open batches", _list_batches, list[OpenBatch], query_type=CrawlQuery),
+    Operation(
+        "DELETE",
+        f"{_PREFIX}/schedules/{{id}}",
+        Role.RUN,
+        "Delete a schedule",
+        _delete_schedule,
+        DeleteResponse,
+        modifies=True,
+    ),
+    Operation("GET", f"{_PREFIX}/seeds", Role.READ, "Seed lists", _list_seed_lists, list[SeedList]),
+    Operation(
+        "POST",
+        f"{_PREFIX}/seeds",
+        Role.RUN,
+        "Store a seed list",
+        _store_seed_list,
+        SeedList,
+        NewSeedList,
+        status=HTTPStatus.CREATED,
+        modifies=True,
+    ),
+    Operation("GET", f"{_PREFIX}/seeds/{{id}}", Role.READ, "A seed list", _get_seed_list, SeedList),
+    Operation(
+        "DELETE",
+        f"{_PREFIX}/seeds/{{id}}",
+        Role.RUN,
+        "Delete a seed list",
+        _delete_seed_list,
+        DeleteResponse,
+        modifies=True,
+    ),
+    Operation("GET", f"{_PREFIX}/configurations", Role.READ, "Configuration ids", _list_configurations, list[str]),
+    Operation(
+        "POST",
+        f"{_PREFIX}/configurations",
+        Role.RUN,
+        "Store a configuration",
+        _store_configuration,
+        StoredConfiguration,
+        NewConfiguration,
+        status=HTTPStatus.CREATED,
+        modifies=True,
+    ),
+    Operation(
+        "GET",
+        f"{_PREFIX}/configurations/{{id}}",
+        Role.READ,
+        "A configuration, secrets masked",
+        _get_configuration,
+        StoredConfiguration,
+    ),
+    Operation(
+        "DELETE",
+        f"{_PREFIX}/configurations/{{id}}",
+        Role.RUN,
+        "Delete a stored configuration",
+        _delete_configuration,
+        DeleteResponse,
+        modifies=True,
+    ),
+    Operation(
+        "GET",
+        f"{_PREFIX}/configurations/{{id}}/properties/{{name}}",
+        Role.READ,
+        "A property",
+        _get_property,
+        PropertyBody,
+    ),
+    Operation(
+        "PUT",
+        f"{_PREFIX}/configurations/{{id}}/properties/{{name}}",
+        Role.RUN,
+        "Set a property",
+        _set_property,
+        PropertyBody,
+        PropertyBody,
+        modifies=True,
+    ),
+    Operation(
+        "GET", f"{_PREFIX}/batches", Role.READ, "Open batches", _list_batches, list[OpenBatch], query_type=CrawlQuery
+    ),
     Operation("GET", f"{_PREFIX}/rows", Role.READ, "Rows of the table", _query_rows, RowsResult, query_type=RowsQuery),
-    Operation("GET", f"{_PREFIX}/statistics", Role.READ, "Figures of the table, and an overview", _get_statistics, CrawlStatistics,
-              query_type=CrawlQuery),
-    Operation("GET", f"{_PREFIX}/search", Role.SEARCH, "Pages that a query finds", search, SearchResponse, query_type=SearchQuery,
-              allows_cors=True),
-    Operation("GET", f"{_PREFIX}/suggest", Role.SEARCH, "What may be meant by the beginning of a query", suggest,
-              SuggestResponse, query_type=SuggestQuery, allows_cors=True),
-    Operation("GET", f"{_PREFIX}/log", Role.READ, "The job log of a crawl", _query_log, list[JobEntry], query_type=LogQuery),
-]  # fmt: skip
+    Operation(
+        "GET",
+        f"{_PREFIX}/statistics",
+        Role.READ,
+        "Table statistics and overview",
+        _get_statistics,
+        CrawlStatistics,
+        query_type=CrawlQuery,
+    ),
+    Operation(
+        "GET",
+        f"{_PREFIX}/search",
+        Role.SEARCH,
+        "Search",
+        search,
+        SearchResponse,
+        query_type=SearchQuery,
+        allows_cors=True,
+    ),
+    Operation(
+        "GET",
+        f"{_PREFIX}/suggest",
+        Role.SEARCH,
+        "Query suggestions",
+        suggest,
+        SuggestResponse,
+        query_type=SuggestQuery,
+        allows_cors=True,
+    ),
+    Operation(
+        "GET", f"{_PREFIX}/log", Role.READ, "Job log of a crawl", _query_log, list[JobEntry], query_type=LogQuery
+    ),
+]

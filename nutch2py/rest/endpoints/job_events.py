@@ -1,9 +1,9 @@
-"""What happens to jobs, as it happens: Server-Sent Events."""
+"""``/api/events``: changes of jobs as server-sent events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 
 import msgspec
 from starlette.requests import Request
@@ -13,49 +13,43 @@ from nutch2py.errors import NutchError
 from nutch2py.rest.access.tokens import Role
 from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.operation import error_response
+from nutch2py.rest.dispatch.sse import SharedPoller, event_stream
 from nutch2py.rest.job_control.job_processes import JobProcess
 
-_POLL_SECONDS = 0.5  # seconds between two looks
-_KEEPALIVE_POLLS = 30  # looks without news, after which a comment shows that the connection lives
+_POLL_SECONDS = 0.5
 
 
 class JobEventStream:
-    """Streams of events. ``stopping``: the name of what is set in the state when the server ends."""
+    """Endpoint of the stream. ``shutdown_key``: key of the event in the ASGI state that is set at shutdown."""
 
     def __init__(self, authorizer: Authorizer, shutdown_key: str) -> None:
         self._authorizer, self._shutdown_key = authorizer, shutdown_key
+        self._poller = SharedPoller(authorizer.context.jobs.all, _POLL_SECONDS, authorizer.thread_limit)
 
     async def respond(self, request: Request) -> Response:
-        """Answer with a stream."""
+        """Respond with a stream: first all running jobs, then each job that changes its state."""
         try:
             self._authorizer.authorize(request, Role.READ, modifies=False)
-            return self._authorizer.event_streams.open_response(
-                self._event_stream(request), {"Cache-Control": "no-store"}
-            )
         except NutchError as error:
             return error_response(error)
-
-    async def _event_stream(self, request: Request) -> AsyncIterator[bytes]:
-        """Yield all jobs that run, and then each that changes."""
         stopping: asyncio.Event = request.scope["state"][self._shutdown_key]
-        known: dict[str, str] | None = None
-        silent = 0
-        while not stopping.is_set():
-            jobs = await self._authorizer.thread_limit.run(self._authorizer.context.jobs.all)
-            for child in reversed(jobs):
-                news = child.state.is_alive if known is None else known.get(child.id) != child.state
-                if news:
-                    yield _format_event(child)
-                    silent = 0
-            known = {child.id: child.state for child in jobs}
-            if silent % _KEEPALIVE_POLLS == 0:
-                yield b": still here\n\n"
-            silent += 1
-            try:
-                await asyncio.wait_for(stopping.wait(), _POLL_SECONDS)
-            except TimeoutError:
-                continue
+        events = event_stream(self._poller, _JobChanges(), stopping)
+        return self._authorizer.event_streams.response(events, {"Cache-Control": "no-store"}, error_response)
 
 
-def _format_event(child: JobProcess) -> bytes:
-    return b"event: job\nid: " + child.id.encode() + b"\ndata: " + msgspec.json.encode(child) + b"\n\n"
+class _JobChanges:
+    """Compares the jobs of a stream with those of the last call."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, str] | None = None
+
+    def __call__(self, jobs: list[JobProcess]) -> Iterator[bytes]:
+        """Yield an event for each changed job, oldest first; at the first call for each running one."""
+        known, self._states = self._states, {job.id: job.state for job in jobs}
+        for job in reversed(jobs):
+            if job.state.is_alive if known is None else known.get(job.id) != job.state:
+                yield _format_event(job)
+
+
+def _format_event(job: JobProcess) -> bytes:
+    return b"event: job\nid: " + job.id.encode() + b"\ndata: " + msgspec.json.encode(job) + b"\n\n"

@@ -1,4 +1,4 @@
-"""The paths of Nutch 2's server, with its JSON forms, on the same jobs, configurations and seeds as our own."""
+"""Paths and JSON formats of Nutch 2's REST server, over the same jobs, configurations and seed lists as ``/api/v1``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _JOB_TYPES = ("INJECT", "GENERATE", "FETCH", "PARSE", "UPDATEDB", "INDEX", "READ
 
 
 class JobInfo(Struct, rename="camel", kw_only=True, frozen=True):
-    """A job, as Nutch 2 tells it."""
+    """A job in the format of Nutch 2."""
 
     id: str
     type: str
@@ -55,7 +55,7 @@ class JobInfo(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class NutchStatus(Struct, rename="camel", kw_only=True, frozen=True):
-    """The server; ``start_date``: ms since 1970."""
+    """State of the server. ``start_date``: ms since 1970."""
 
     start_date: int
     configuration: list[str]
@@ -65,7 +65,7 @@ class NutchStatus(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class JobConfig(Struct, rename="camel", kw_only=True, frozen=True):
-    """A job to be begun. ``type``: INJECT, GENERATE, FETCH, PARSE, UPDATEDB, INDEX or READDB."""
+    """A job to start. ``type``: INJECT, GENERATE, FETCH, PARSE, UPDATEDB, INDEX or READDB."""
 
     type: Annotated[str, Meta(max_length=20)]
     crawl_id: CrawlId | None = None
@@ -75,7 +75,7 @@ class JobConfig(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class NutchConfig(Struct, rename="camel", kw_only=True, frozen=True):
-    """A configuration to be stored."""
+    """A configuration to store."""
 
     config_id: Identifier
     force: bool = False
@@ -89,14 +89,14 @@ class SeedUrl(Struct, kw_only=True, frozen=True):
 
 
 class NutchSeedList(Struct, rename="camel", kw_only=True, frozen=True):
-    """Seeds to be stored."""
+    """A seed list to store."""
 
     name: str | None = None
     seed_urls: Annotated[list[SeedUrl], Meta(max_length=10_000)] = field(default_factory=list)
 
 
 class DbFilter(Struct, rename="camel", kw_only=True, frozen=True):
-    """Which rows: from a key up to another, URLs unless ``isKeysReversed``; of a batch."""
+    """Selects rows by key range and batch. Keys are URLs unless ``isKeysReversed`` is set."""
 
     batch_id: str | None = None
     start_key: str | None = None
@@ -118,34 +118,34 @@ class PropertyForm(Struct, kw_only=True, frozen=True):
 
 
 class CrawlIdQuery(Struct, rename="camel", kw_only=True, frozen=True):
-    """Which crawl."""
+    """Selects a crawl."""
 
     crawl_id: CrawlId | None = None
 
 
 class StopQuery(Struct, kw_only=True, frozen=True):
-    """Whether to stop although jobs run; they go on."""
+    """``force``: stop the server although jobs are running; they continue."""
 
     force: bool = False
 
 
-def _job_info(child: JobProcess) -> JobInfo:
-    result: dict[str, Any] = {} if child.exit_code is None else {"exitCode": child.exit_code}
-    if child.job == "generate" and "-batchId" in child.command_args:
-        result["generate.batch.id"] = child.command_args[child.command_args.index("-batchId") + 1]
-    message = child.message or ("OK" if child.state in (JobProcessState.RUNNING, JobProcessState.FINISHED) else "")
-    return JobInfo(id=child.id, type=child.job.upper(), conf_id=child.configuration, args=dict(child.nutch_args),
-                   result=result, state=_NUTCH_STATES[child.state], msg=message, crawl_id=child.crawl_id)  # fmt: skip
+def _job_info(job: JobProcess) -> JobInfo:
+    result: dict[str, Any] = {} if job.exit_code is None else {"exitCode": job.exit_code}
+    if job.job == "generate" and "-batchId" in job.command_args:
+        result["generate.batch.id"] = job.command_args[job.command_args.index("-batchId") + 1]
+    message = job.message or ("OK" if job.state in (JobProcessState.RUNNING, JobProcessState.FINISHED) else "")
+    return JobInfo(id=job.id, type=job.job.upper(), conf_id=job.configuration, args=dict(job.nutch_args),
+                   result=result, state=_NUTCH_STATES[job.state], msg=message, crawl_id=job.crawl_id)  # fmt: skip
 
 
 def _get_status(call: ApiCall) -> NutchStatus:
-    jobs = [_job_info(child) for child in call.context.jobs.all()]
+    jobs = [_job_info(job) for job in call.context.jobs.all()]
     return NutchStatus(start_date=call.context.start_time, configuration=call.context.configurations.ids(), jobs=jobs,
                        running_jobs=[job for job in jobs if job.state == "RUNNING"])  # fmt: skip
 
 
 def _stop_server(call: ApiCall) -> str:
-    if any(child.state.is_alive for child in call.context.jobs.all()) and not call.query.force:
+    if any(job.state.is_alive for job in call.context.jobs.all()) and not call.query.force:
         return "Can't stop now. There are jobs running. Try force option."
     call.context.stop_server()
     return "Stopping in 1 seconds."
@@ -185,8 +185,8 @@ def _delete_config(call: ApiCall) -> None:
 
 
 def _list_jobs(call: ApiCall) -> list[JobInfo]:
-    wanted = call.query.crawl_id
-    return [_job_info(child) for child in call.context.jobs.all() if wanted in (None, child.crawl_id)]
+    crawl_id = call.query.crawl_id
+    return [_job_info(job) for job in call.context.jobs.all() if crawl_id in (None, job.crawl_id)]
 
 
 def _get_job(call: ApiCall) -> JobInfo:
@@ -202,30 +202,30 @@ def _abort_job(call: ApiCall) -> bool:
 
 
 def _create_job(call: ApiCall) -> str:
-    asked: JobConfig = call.body
-    if asked.type not in _JOB_TYPES:
-        raise InputError(f"{asked.type!r} is no type of job here: {', '.join(_JOB_TYPES)}")
-    given = {"job": asked.type.lower(), "crawlId": asked.crawl_id or "", "configuration": asked.conf_id or "default"}
-    request = msgspec.convert({**given, **_request_arguments(call, asked)}, AnyJobRequest, strict=False)
-    args = {name: str(value)[:200] for name, value in (asked.args or {}).items()}
+    body: JobConfig = call.body
+    if body.type not in _JOB_TYPES:
+        raise InputError(f"unknown job type {body.type!r}: use {', '.join(_JOB_TYPES)}")
+    values = {"job": body.type.lower(), "crawlId": body.crawl_id or "", "configuration": body.conf_id or "default"}
+    request = msgspec.convert({**values, **_request_arguments(call, body)}, AnyJobRequest, strict=False)
+    args = {name: str(value)[:200] for name, value in (body.args or {}).items()}
     return call.context.start_job(request, call.caller, nutch_args=args).id
 
 
-def _request_arguments(call: ApiCall, asked: JobConfig) -> dict[str, Any]:
-    """Return the arguments of a job as our own requests name them."""
-    args = {name: value for name, value in (asked.args or {}).items() if value is not None}
+def _request_arguments(call: ApiCall, body: JobConfig) -> dict[str, Any]:
+    """Return the arguments of a job by their names in ``/api/v1``."""
+    args = {name: value for name, value in (body.args or {}).items() if value is not None}
     batch = args.get("batch", args.get("batchId"))
-    match asked.type:
+    match body.type:
         case "INJECT":
             return {"seedList": _seed_list_id(call, str(args.get("seedDir", "")))}
         case "GENERATE":
-            made = f"{int(time.time())}-{secrets.randbelow(1 << 31)}"
+            new_batch_id = f"{int(time.time())}-{secrets.randbelow(1 << 31)}"
             days = (
                 {"addDays": (_parse_number(args["curTime"]) - time.time() * 1000) / _DAY_MS}
                 if "curTime" in args
                 else {}
             )
-            return {**_pick(args, "topN", "sitemap"), **days, "batchId": batch or made,
+            return {**_pick(args, "topN", "sitemap"), **days, "batchId": batch or new_batch_id,
                     "noFilter": args.get("filter") in (False, "false"),
                     "noNorm": args.get("normalize") in (False, "false")}  # fmt: skip
         case "FETCH":
@@ -247,13 +247,13 @@ def _parse_number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{value!r:.50} is no number") from None
+        raise InputError(f"{value!r:.50} is not a number") from None
 
 
 def _seed_list_id(call: ApiCall, path: str) -> str:
-    """Return the list of seeds whose path ``POST /seed/create`` has answered."""
+    """Return the id of the seed list whose path ``POST /seed/create`` returned."""
     if Path(path).parent != call.context.seed_lists.directory:
-        raise InputError("seedDir is to be what POST /seed/create has answered: no other file is read")
+        raise InputError("seedDir must be a path that POST /seed/create returned: no other file is read")
     return Path(path).name
 
 
@@ -266,15 +266,15 @@ def _create_seed_list(call: ApiCall) -> str:
 
 
 def _query_rows(call: ApiCall) -> DbQueryResult:
-    asked: DbFilter = call.body
+    body: DbFilter = call.body
     conf = call.context.existing_crawl_configuration(call.query.crawl_id or "", "default")
-    start, stop = (_row_key(each, asked.is_keys_reversed) for each in (asked.start_key, asked.end_key))
-    fields = select_fields(asked.fields or [])
-    return DbQueryResult(values=scan_rows(conf, key_range("", start, stop), fields, 1000, asked.batch_id or "").rows)
+    start, stop = (_row_key(each, body.is_keys_reversed) for each in (body.start_key, body.end_key))
+    fields = select_fields(body.fields or [])
+    return DbQueryResult(values=scan_rows(conf, key_range("", start, stop), fields, 1000, body.batch_id or "").rows)
 
 
-def _row_key(key: str | None, reversed_already: bool) -> str:
-    if not key or reversed_already:
+def _row_key(key: str | None, is_reversed: bool) -> str:
+    if not key or is_reversed:
         return key or ""
     try:
         return reverse_url(key)
@@ -285,23 +285,82 @@ def _row_key(key: str | None, reversed_already: bool) -> str:
 _TEXT_PLAIN = "text/plain"
 OPERATIONS: list[Operation] = [
     Operation("GET", "/admin", Role.ADMIN, "The server and its jobs", _get_status, NutchStatus),
-    Operation("GET", "/admin/stop", Role.ADMIN, "Stop the server; jobs go on", _stop_server, str, query_type=StopQuery,
-              modifies=True, media_type=_TEXT_PLAIN),
-    Operation("GET", "/config", Role.READ, "Ids of configurations", _list_configs, list[str]),
+    Operation(
+        "GET",
+        "/admin/stop",
+        Role.ADMIN,
+        "Stop the server; jobs continue",
+        _stop_server,
+        str,
+        query_type=StopQuery,
+        modifies=True,
+        media_type=_TEXT_PLAIN,
+    ),
+    Operation("GET", "/config", Role.READ, "Configuration ids", _list_configs, list[str]),
     Operation("GET", "/config/{id}", Role.READ, "A configuration, secrets masked", _get_config, dict[str, str]),
     Operation("GET", "/config/{id}/{name}", Role.READ, "A property", _get_property, str, media_type=_TEXT_PLAIN),
-    Operation("POST", "/config/{id}", Role.RUN, "Store a configuration", _create_config, str, NutchConfig,
-              modifies=True, media_type=_TEXT_PLAIN),
-    Operation("PUT", "/config/{id}/{name}", Role.RUN, "Set a property", _set_property, str, PropertyForm, modifies=True,
-              media_type=_TEXT_PLAIN, accepts_form=True),
+    Operation(
+        "POST",
+        "/config/{id}",
+        Role.RUN,
+        "Store a configuration",
+        _create_config,
+        str,
+        NutchConfig,
+        modifies=True,
+        media_type=_TEXT_PLAIN,
+    ),
+    Operation(
+        "PUT",
+        "/config/{id}/{name}",
+        Role.RUN,
+        "Set a property",
+        _set_property,
+        str,
+        PropertyForm,
+        modifies=True,
+        media_type=_TEXT_PLAIN,
+        accepts_form=True,
+    ),
     Operation("DELETE", "/config/{id}", Role.RUN, "Delete a stored configuration", _delete_config, modifies=True),
-    Operation("POST", "/db", Role.READ, "Rows of the table", _query_rows, DbQueryResult, DbFilter, query_type=CrawlIdQuery),
-    Operation("GET", "/job", Role.READ, "Jobs, the newest first", _list_jobs, list[JobInfo], query_type=CrawlIdQuery),
-    Operation("POST", "/job/create", Role.RUN, "Begin a job", _create_job, str, JobConfig, modifies=True, media_type=_TEXT_PLAIN),
+    Operation(
+        "POST", "/db", Role.READ, "Rows of the table", _query_rows, DbQueryResult, DbFilter, query_type=CrawlIdQuery
+    ),
+    Operation("GET", "/job", Role.READ, "Jobs, newest first", _list_jobs, list[JobInfo], query_type=CrawlIdQuery),
+    Operation(
+        "POST",
+        "/job/create",
+        Role.RUN,
+        "Start a job",
+        _create_job,
+        str,
+        JobConfig,
+        modifies=True,
+        media_type=_TEXT_PLAIN,
+    ),
     Operation("GET", "/job/{id}", Role.READ, "A job", _get_job, JobInfo, query_type=CrawlIdQuery),
-    Operation("GET", "/job/{id}/stop", Role.RUN, "Interrupt a job", _stop_job, bool, query_type=CrawlIdQuery, modifies=True),
-    Operation("GET", "/job/{id}/abort", Role.RUN, "Kill the processes of a job", _abort_job, bool, query_type=CrawlIdQuery,
-              modifies=True),
-    Operation("POST", "/seed/create", Role.RUN, "Store seeds", _create_seed_list, str, NutchSeedList, modifies=True,
-              media_type=_TEXT_PLAIN),
-]  # fmt: skip
+    Operation(
+        "GET", "/job/{id}/stop", Role.RUN, "Interrupt a job", _stop_job, bool, query_type=CrawlIdQuery, modifies=True
+    ),
+    Operation(
+        "GET",
+        "/job/{id}/abort",
+        Role.RUN,
+        "Kill the processes of a job",
+        _abort_job,
+        bool,
+        query_type=CrawlIdQuery,
+        modifies=True,
+    ),
+    Operation(
+        "POST",
+        "/seed/create",
+        Role.RUN,
+        "Store a seed list",
+        _create_seed_list,
+        str,
+        NutchSeedList,
+        modifies=True,
+        media_type=_TEXT_PLAIN,
+    ),
+]

@@ -1,4 +1,4 @@
-"""What is asked for and answered, beside jobs themselves: the types of the OpenAPI document."""
+"""Request and response types of ``/api/v1``, apart from jobs."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ TextParam = Annotated[str, Meta(max_length=4096)]
 
 
 class CrawlQuery(Struct, rename="camel", kw_only=True, frozen=True):
-    """Which crawl, by which stored configuration."""
+    """Selects a crawl and a stored configuration."""
 
     crawl_id: CrawlId = ""
     configuration: Identifier = "default"
 
 
 class JobsQuery(Struct, rename="camel", kw_only=True, frozen=True):
-    """Which jobs: of a crawl, in a state, begun before a job."""
+    """Selects jobs by crawl, state and id. ``before``: only jobs older than this id."""
 
     crawl_id: CrawlId | None = None
     state: JobProcessState | None = None
@@ -32,14 +32,14 @@ class JobsQuery(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class OutputQuery(Struct, kw_only=True, frozen=True):
-    """Which part of an output, in bytes."""
+    """Selects a range of the output, in bytes."""
 
     offset: Annotated[int, Meta(ge=0, le=2**53)] = 0
     limit: Annotated[int, Meta(ge=1, le=1 << 20)] = 65_536
 
 
 class JobOutput(Struct, rename="camel", kw_only=True, frozen=True):
-    """A part of what a job has printed. ``next_offset``: the offset behind it; ``has_more``: there is or will be more."""
+    """A range of a job's output. ``next_offset``: end of the range. ``has_more``: more output exists or may follow."""
 
     text: str
     next_offset: int
@@ -47,13 +47,13 @@ class JobOutput(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class JobDetail(JobProcess, rename="camel", kw_only=True, frozen=True):
-    """A job, with what the crawl's own log has of it: one entry, or one for each step of a whole crawl."""
+    """A job with its job log entries: one, or one per job of the ``crawl`` command."""
 
     log_entries: list[JobEntry] = field(default_factory=list)
 
 
 class NewConfiguration(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """Properties that are to be stored under an id; ``force`` replaces what is there."""
+    """A configuration to store. ``force``: replace an existing one."""
 
     id: Identifier
     properties: dict[PropertyName, PropertyValue] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class NewConfiguration(Struct, forbid_unknown_fields=True, kw_only=True, frozen=
 
 
 class StoredConfiguration(Struct, kw_only=True, frozen=True):
-    """A configuration: all properties in force, secrets masked; ``overrides``: names of those that it sets itself."""
+    """A configuration with all effective properties, secrets masked. ``overrides``: names that it sets itself."""
 
     id: str
     overrides: list[str]
@@ -75,7 +75,7 @@ class PropertyBody(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class OpenBatch(Struct, rename="camel", kw_only=True, frozen=True):
-    """An open batch. ``time``: ms since 1970; ``count``: its rows, -1 when not known; ``done``: as far as ``state``."""
+    """An open batch. ``time``: ms since 1970. ``count``: rows, -1 if unknown. ``done``: rows that reached ``state``."""
 
     id: str
     state: str
@@ -86,7 +86,7 @@ class OpenBatch(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 class RowsQuery(CrawlQuery, rename="camel", kw_only=True, frozen=True):
-    """Which rows: that of ``url``, those of ``host``, or from key ``start`` up to ``stop``. ``fields``: by comma."""
+    """Selects the row of ``url``, rows of ``host``, or keys from ``start`` to ``stop``. ``fields``: comma-separated."""
 
     url: TextParam = ""
     host: TextParam = ""
@@ -96,28 +96,28 @@ class RowsQuery(CrawlQuery, rename="camel", kw_only=True, frozen=True):
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
-class CrawlStatistics(Struct, kw_only=True, frozen=True):
-    """Numbers of a crawl's rows, and what jobs have seen of it as a whole; None where no job has kept them."""
+class CrawlStatistics(Struct, rename="camel", kw_only=True, frozen=True):
+    """Statistics of the table, and the overview of the last full scan; None if no job has stored them."""
 
     table_stats: TableStats | None
     overview: Overview | None
 
 
 class LogQuery(CrawlQuery, rename="camel", kw_only=True, frozen=True):
-    """Which entries of a crawl's job log: the newest, of those before an entry."""
+    """Selects the newest job log entries. ``before``: only entries older than this id."""
 
     before: TextParam | None = None
     limit: Annotated[int, Meta(ge=1, le=1000)] = 100
 
 
 class HealthResponse(Struct, kw_only=True, frozen=True):
-    """That the server answers."""
+    """Health of the server."""
 
     status: str
     version: str
 
 
 class DeleteResponse(Struct, kw_only=True, frozen=True):
-    """What was deleted."""
+    """Id of the deleted item."""
 
     id: str

@@ -1,4 +1,4 @@
-"""Searching for applications: ``/api/v1/search`` and ``/api/v1/suggest``, over whichever index there is."""
+"""Search API for applications: ``/api/v1/search`` and ``/api/v1/suggest``."""
 
 from __future__ import annotations
 
@@ -22,45 +22,45 @@ from nutch2py.search.search_schemas import (
 
 
 def search(call: ApiCall) -> SearchResponse:
-    """Answer a query."""
-    asked: SearchQuery = call.query
+    """Run a query."""
+    params: SearchQuery = call.query
     index: SearchBackend = call.context.search_backend
-    query = asked.q.strip()
-    filters = {name: value for name in FACET_NAMES if (value := str(getattr(asked, name)))}
-    narrowed = SearchOptions.from_filters(filters, newest_first=asked.sort == "date", half_life_days=asked.freshness)
-    counted = _split_names(asked.facets)
-    if unknown := sorted({*counted} - {*FACET_NAMES}):
-        raise InputError(f"there is no facet {unknown[0]!r:.50}: {', '.join(FACET_NAMES)}")
-    if asked.cursor and (asked.start or asked.collapse not in ("", "none")):
-        raise InputError("a cursor goes without start and collapse")
-    if asked.collapse:
-        narrowed = narrowed._replace(collapse_mode="" if asked.collapse == "none" else asked.collapse)
-    result, cursor = index.search_with_cursor(query, narrowed, asked.start, asked.rows, asked.cursor)
-    found = index.facets(query, filters) if counted and query else {}
-    wanted = _split_names(asked.fields)
-    first = not asked.start and asked.cursor in ("", "*")
+    query = params.q.strip()
+    filters = {name: value for name in FACET_NAMES if (value := str(getattr(params, name)))}
+    options = SearchOptions.from_filters(filters, newest_first=params.sort == "date", half_life_days=params.freshness)
+    facets = _split_names(params.facets)
+    if unknown := sorted({*facets} - {*FACET_NAMES}):
+        raise InputError(f"unknown facet {unknown[0]!r:.50}: use {', '.join(FACET_NAMES)}")
+    if params.cursor and (params.start or params.collapse not in ("", "none")):
+        raise InputError("a cursor excludes start and collapse")
+    if params.collapse:
+        options = options._replace(collapse_mode="" if params.collapse == "none" else params.collapse)
+    result, cursor = index.search_with_cursor(query, options, params.start, params.rows, params.cursor)
+    counts = index.facets(query, filters) if facets and query else {}
+    fields = _split_names(params.fields)
+    is_first_page = not params.start and params.cursor in ("", "*")
     return SearchResponse(
         query=clean_text(query),
         total=result.total,
         start=result.start,
         millis=round(result.millis, 3),
-        hits=[_search_hit(hit, wanted) for hit in result.hits],
-        facets={name: [FacetValue(value=v, count=n) for v, n in found.get(name, ())] for name in counted},
+        hits=[_search_hit(hit, fields) for hit in result.hits],
+        facets={name: [FacetValue(value=v, count=n) for v, n in counts.get(name, ())] for name in facets},
         cursor=cursor or None,
         note=result.note,
-        meant=index.correct_query(query) if query and result.total < FEW_HITS and first else "",
+        meant=index.correct_query(query) if query and result.total < FEW_HITS and is_first_page else "",
     )
 
 
 def suggest(call: ApiCall) -> SuggestResponse:
-    """Answer the beginning of a query."""
-    asked: SuggestQuery = call.query
-    found = call.context.search_backend.suggest(asked.q)
-    pages = [SuggestedPage(title=title, url=url) for title, url in found.pages]
-    return SuggestResponse(query=clean_text(asked.q.strip()), queries=found.queries, pages=pages)
+    """Return completions of a query and pages that match it."""
+    params: SuggestQuery = call.query
+    result = call.context.search_backend.suggest(params.q)
+    pages = [SuggestedPage(title=title, url=url) for title, url in result.pages]
+    return SuggestResponse(query=clean_text(params.q.strip()), queries=result.queries, pages=pages)
 
 
-def _search_hit(hit: Hit, wanted: tuple[str, ...]) -> SearchHit:
+def _search_hit(hit: Hit, field_names: tuple[str, ...]) -> SearchHit:
     fields = hit.fields
     return SearchHit(
         id=hit.id,
@@ -74,7 +74,7 @@ def _search_hit(hit: Hit, wanted: tuple[str, ...]) -> SearchHit:
         lang=first_value(fields, "lang"),
         types=[each for each in field_values(fields, "type") if "/" in each],
         date=next((value for name in PAGE_DATE_FIELDS if (value := first_value(fields, name))), None),
-        fields={name: field_values(fields, name) for name in wanted},
+        fields={name: field_values(fields, name) for name in field_names},
         more=hit.more,
         others=[url for _, url in hit.others],
     )

@@ -1,15 +1,12 @@
-"""Jobs as child processes: each in a session and a folder of its own, found again by whatever server comes next.
+"""Runs jobs as child processes, each with its own session and folder, so that they survive a restart of the server.
 
-The folder holds what was asked for, the configuration (no property stands on a command line), the output and the exit
-code, which a shell writes when the command has ended. The processes of a job hold a file of it locked, and the kernel
-lets go of it however they end: so whether a job runs is no matter of process ids, which are given anew.
-
-The configuration of a job, as a folder that its command is given: the site's own files, and what is set besides.
+The folder holds the job's specification, its configuration (command lines carry no property), its output and its exit
+code, which a shell writes when the command ends. The processes of a job hold a lock on a file of the folder, which the
+kernel releases however they end: unlike process ids, which are reused, the lock shows reliably whether a job runs.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -19,7 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
@@ -30,13 +27,14 @@ from msgspec import Struct, field, structs
 from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.rest.http_error import HttpError, not_found
 from nutch2py.rest.job_control.job_requests import SEEDS_FILE
-from nutch2py.rest.state_dir import STALE_SECONDS, ensure_private_dir, file_lock, read_json, validate_name, write_json
+from nutch2py.rest.state_dir import STALE_SECONDS, ensure_private_dir, read_json, validate_name, write_json
+from nutch2py.support.file_locks import file_lock, is_file_locked
 
 _SITE_FILE = "nutch-site.xml"
 
 
 def write_job_conf_dir(job_dir: Path, conf: Configuration, seeds: list[str] | None) -> None:
-    """Write the files of a job that is to work with ``conf`` and a list of seeds."""
+    """Write the configuration folder of a job, and its seed file unless ``seeds`` is None."""
     ensure_private_dir(job_dir / "conf")
     shipped = data_dir("conf")
     for site in (each for each in conf.conf_dirs if each.resolve() != shipped.resolve()):
@@ -49,7 +47,7 @@ def write_job_conf_dir(job_dir: Path, conf: Configuration, seeds: list[str] | No
 
 
 def _site_xml(conf: Configuration, shipped: Path) -> str:
-    """Return all properties that are not the shipped ones, variables as they were written."""
+    """Return nutch-site.xml with all properties that differ from the shipped defaults, variables unexpanded."""
     default = str(shipped / "nutch-default.xml")
     lines = ["<?xml version='1.0' encoding='UTF-8'?>", "<configuration>"]
     for name, value in conf.raw_properties().items():
@@ -66,36 +64,38 @@ sh -c 'echo $$ >"$JOB/pid"; exec "$@"' sh "$@" >"$JOB/output" 2>&1 </dev/null
 code=$?
 echo $code >"$JOB/exit.part" && mv "$JOB/exit.part" "$JOB/exit"
 """
-"""Runs a command and writes down how it ended. A signal to the group ends the command, not the shell."""
+"""Runs a command and records its exit code. A signal to the process group ends the command, not the shell."""
 
 NOTHING_TO_DO, INTERRUPTED_CODES = 1, (130, 143)
 _CHILD_PROCESSES: dict[str, subprocess.Popen[bytes]] = {}
-"""Shells that are children of this process, by the ids of their jobs: they are, whichever server asks."""
+"""Wrapper shells that are children of this process, by job id; shared by all servers of the process."""
+_OLD_SPEC_KEYS = {"words": "commandArgs", "args": "nutchArgs", "by": "requestedBy", "begun": "startTime"}
+"""Keys in job.json files of older versions."""
 _MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError, PermissionError)
 _POLL_COUNT, _POLL_SECONDS = 200, 0.02
-_REAP_SECONDS = 5.0  # seconds for a process that has let go of its lock to be gone from the table of processes
-_TAIL_BYTES = 4096  # bytes of the output in which the reason of a failure is looked for
+_REAP_SECONDS = 5.0  # for a process that has released its lock to exit
+_TAIL_BYTES = 4096  # end of the output that is searched for the error message
 
 
 class JobProcessState(StrEnum):
-    """How a job is, or how it ended."""
+    """State of a job, while it runs and after it ended."""
 
     RUNNING = "running"
-    STOPPING = "stopping"  # it was sent an interrupt, and has not ended
+    STOPPING = "stopping"  # interrupted, but still running
     KILLING = "killing"
     FINISHED = "finished"
     FAILED = "failed"
     STOPPED = "stopped"
-    KILLED = "killed"  # or it ended without a word, as when the machine went down
+    KILLED = "killed"  # or ended without an exit code, for instance by a power failure
 
     @property
     def is_alive(self) -> bool:
-        """Whether it has not ended."""
+        """Whether the job is still running."""
         return self in (JobProcessState.RUNNING, JobProcessState.STOPPING, JobProcessState.KILLING)
 
 
 class JobSpec(Struct, rename="camel", frozen=True, kw_only=True):
-    """What a job is: ``command_args`` of the command; ``requested_by``: whose token, or which schedule, asked for it."""
+    """Specification of a job. ``requested_by``: name of the caller's token. ``start_time``: ms since 1970."""
 
     id: str
     job: str
@@ -110,7 +110,7 @@ class JobSpec(Struct, rename="camel", frozen=True, kw_only=True):
 
 
 class JobProcess(JobSpec, rename="camel", frozen=True, kw_only=True):
-    """A job as it is. Times are ms since 1970; ``exit_code``: of the command, None when there is none (yet)."""
+    """A job with its state. Times are ms since 1970. ``exit_code``: None while it runs, and when it was killed."""
 
     state: JobProcessState
     pid: int | None = None
@@ -122,7 +122,7 @@ class JobProcess(JobSpec, rename="camel", frozen=True, kw_only=True):
 class JobProcessManager:
     """The jobs of a server, in ``<rest.folder>/jobs``.
 
-    ``running``: how many may run at a time; ``keep``: how many that have ended are remembered.
+    ``max_running``: limit of concurrent jobs. ``max_finished``: finished jobs that are kept.
     """
 
     def __init__(self, state_dir: Path, max_running: int, max_finished: int) -> None:
@@ -132,89 +132,92 @@ class JobProcessManager:
         self._finished: dict[str, JobProcess] = {}
 
     def start(self, spec: JobSpec, conf: Configuration, seeds: list[str] | None = None) -> JobProcess:
-        """Run a job; Refusal when too many run. ``conf``: what it is to work with; ``seeds``: lines of its seed file.
+        """Start a job.
 
-        The id of ``spec`` is given here.
+        Args:
+            spec: the job; its id and start time are set here.
+            conf: its configuration.
+            seeds: the lines of its seed file, None for a job without seeds.
+
+        Raises:
+            HttpError: too many jobs are running.
         """
         ensure_private_dir(self.jobs_dir)
         with self._lock, file_lock(self.jobs_dir / ".lock"):
-            alive = sum(
-                _is_alive(folder) for folder in self.jobs_dir.glob("[0-9]*")
-            )  # whatever else can be read of them
+            # unreadable jobs count too
+            alive = sum(_is_alive(folder) for folder in self.jobs_dir.glob("[0-9]*"))
             if alive >= self._max_running:
-                told = f"{alive} jobs run, which is as many as may (rest.jobs.running)"
-                raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, told, {"Retry-After": "10"})
-            begun = time.time_ns() // 1_000_000
-            spec = structs.replace(spec, id=f"{begun:013d}-{secrets.token_hex(3)}", start_time=begun)
+                message = f"too many jobs: {alive} are running (rest.jobs.running)"
+                raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, message, {"Retry-After": "10"})
+            now = time.time_ns() // 1_000_000
+            spec = structs.replace(spec, id=f"{now:013d}-{secrets.token_hex(3)}", start_time=now)
             folder = ensure_private_dir(self.jobs_dir / spec.id)
             try:
-                with _lock_file(folder / "lock") as lock:  # before one can read what job it is: it would have ended
+                with file_lock(folder / "lock") as lock:  # before job.json exists: an unlocked job counts as ended
                     write_job_conf_dir(folder, conf, seeds)
                     write_json(folder / "job.json", spec)
                     _CHILD_PROCESSES[spec.id] = _spawn(folder, lock, conf, spec.command_args)
             except BaseException:
-                shutil.rmtree(folder, ignore_errors=True)  # nothing of it has begun
+                shutil.rmtree(folder, ignore_errors=True)  # the job has not started
                 raise
         self.prune()
         return self.get(spec.id)
 
     def get(self, job_id: str) -> JobProcess:
-        """Return a job; Refusal when there is none of this id."""
-        child = self._read(validate_name(job_id, "job"))
-        if child is None:
+        """Return a job; raise HttpError when no job has this id."""
+        job = self._read(validate_name(job_id, "job"))
+        if job is None:
             raise not_found(f"job {job_id}")
-        return child
+        return job
 
     def all(self) -> list[JobProcess]:
-        """Return all jobs, the newest first."""
+        """Return all jobs, newest first."""
         return list(self._iter_all())
 
     def _iter_all(self) -> Iterator[JobProcess]:
         names = sorted((path.name for path in self.jobs_dir.glob("[0-9]*")), reverse=True)
-        return (child for name in names if (child := self._read(name)) is not None)
+        return (job for name in names if (job := self._read(name)) is not None)
 
     def _read(self, job_id: str) -> JobProcess | None:
-        if (ended := self._finished.get(job_id)) is not None:
-            return ended
+        if (finished := self._finished.get(job_id)) is not None:
+            return finished
         folder = self.jobs_dir / job_id
-        spec = read_json(folder / "job.json", JobSpec)
+        spec = _read_spec(folder)
         if spec is None:
             return None
         try:
-            child = _read_process(folder, spec)
-        except FileNotFoundError:  # another server forgets it just now
+            job = _read_process(folder, spec)
+        except FileNotFoundError:  # another server is deleting it
             return None
-        if not child.state.is_alive:
-            self._finished[job_id] = child
+        if not job.state.is_alive:
+            self._finished[job_id] = job
             process = _CHILD_PROCESSES.pop(job_id, None)
             if process is not None:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(_REAP_SECONDS)
-        return child
+        return job
 
     def stop(self, job_id: str) -> JobProcess:
-        """Interrupt a job, as Ctrl-C does: it ends when it is at a good place. One that has ended is left.
+        """Interrupt a job, as Ctrl-C does: it stops at its next safe point. A job that has ended is unchanged.
 
-        By SIGTERM: in the background of a shell, where a server may stand, no process hears SIGINT.
+        It sends SIGTERM, because processes started by a background shell ignore SIGINT.
         """
-        child = self.get(job_id)
-        if child.state in (JobProcessState.RUNNING, JobProcessState.STOPPING):
+        job = self.get(job_id)
+        if job.state in (JobProcessState.RUNNING, JobProcessState.STOPPING):
             folder = self.jobs_dir / job_id
             _write_stop_request(folder, "stop")
             for _ in range(_POLL_COUNT):
                 if _read_text(folder / "pid") or not _is_alive(folder):
                     break
-                time.sleep(
-                    _POLL_SECONDS
-                )  # it has just begun: the shell would hear the signal, and the command would not
+                time.sleep(_POLL_SECONDS)  # just started: the signal would reach only the shell, not the command
             with suppress(OSError, ValueError):
                 os.killpg(self._session_id(job_id), signal.SIGTERM)
         return self.get(job_id)
 
     def abort(self, job_id: str) -> JobProcess:
-        """Kill all processes of a job. The next command on the crawl goes on where it was."""
-        child = self.get(job_id)
-        if child.state.is_alive:
+        """Kill all processes of a job. The next command on the crawl resumes its work."""
+        job = self.get(job_id)
+        if job.state.is_alive:
             folder = self.jobs_dir / job_id
             _write_stop_request(folder, "abort")
             for _ in range(_POLL_COUNT):
@@ -222,7 +225,7 @@ class JobProcessManager:
                     _kill_session(self._session_id(job_id))
                 if not _is_alive(folder) or not self.get(job_id).state.is_alive:
                     break
-                time.sleep(_POLL_SECONDS)  # for the kernel, or a process that has begun meanwhile
+                time.sleep(_POLL_SECONDS)  # the kernel needs a moment, or a process was started meanwhile
         return self.get(job_id)
 
     def _session_id(self, job_id: str) -> int:
@@ -230,27 +233,27 @@ class JobProcessManager:
         return _read_number(self.jobs_dir / job_id / "session") if process is None else process.pid
 
     def delete(self, job_id: str) -> None:
-        """Forget a job that has ended."""
-        child = self.get(job_id)
-        if child.state.is_alive:
-            raise HttpError(HTTPStatus.CONFLICT, f"the job {job_id} runs: stop or abort it first")
+        """Delete a job that has ended."""
+        job = self.get(job_id)
+        if job.state.is_alive:
+            raise HttpError(HTTPStatus.CONFLICT, f"the job {job_id} is running: stop or abort it first")
         self._finished.pop(job_id, None)
         shutil.rmtree(self.jobs_dir / job_id, ignore_errors=True)
 
     def prune(self) -> None:
-        """Forget the oldest jobs that have ended, beyond as many as are kept, and what never became a job."""
-        ended = [child for child in self._iter_all() if not child.state.is_alive]
-        for child in ended[self._max_finished :]:
+        """Delete the oldest finished jobs beyond the limit, and folders of jobs that never started."""
+        finished = [job for job in self._iter_all() if not job.state.is_alive]
+        for job in finished[self._max_finished :]:
             with suppress(HttpError):  # another server was first
-                self.delete(child.id)
+                self.delete(job.id)
         for folder in self.jobs_dir.glob("[0-9]*"):
             with suppress(OSError):
                 old = time.time() - folder.stat().st_mtime > STALE_SECONDS
-                if old and not _is_alive(folder) and read_json(folder / "job.json", JobSpec) is None:
+                if old and not _is_alive(folder) and _read_spec(folder) is None:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def read_output(self, job_id: str, offset: int, limit: int) -> tuple[bytes, int]:
-        """Return what a job has printed: at most ``limit`` bytes from ``offset`` on; and how many bytes there are."""
+        """Return at most ``limit`` bytes of a job's output from ``offset`` on, and the size of the output."""
         self.get(job_id)
         try:
             with (self.jobs_dir / job_id / "output").open("rb") as file:
@@ -261,78 +264,61 @@ class JobProcessManager:
             return b"", 0
 
 
-@contextmanager
-def _lock_file(path: Path) -> Iterator[int]:
-    """Lock a file, for the processes that are given its descriptor meanwhile."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock
-    finally:
-        os.close(lock)
+def _read_spec(folder: Path) -> JobSpec | None:
+    return read_json(folder / "job.json", JobSpec, _OLD_SPEC_KEYS)
 
 
-def _spawn(folder: Path, lock: int, conf: Configuration, words: list[str]) -> subprocess.Popen[bytes]:
-    """Start the processes of a job, which go on holding its lock."""
-    given = [str(folder / SEEDS_FILE) if word == SEEDS_FILE else word for word in words]
-    command = [sys.executable, "-m", "nutch2py", *given, "--conf", str(folder / "conf")]
-    surroundings = {**os.environ, "JOB": str(folder), "BASE": str(conf.base_dir), "PYTHONUNBUFFERED": "1"}
+def _spawn(folder: Path, lock: int, conf: Configuration, command_args: list[str]) -> subprocess.Popen[bytes]:
+    """Start the processes of a job, which inherit its lock."""
+    args = [str(folder / SEEDS_FILE) if arg == SEEDS_FILE else arg for arg in command_args]
+    command = [sys.executable, "-m", "nutch2py", *args, "--conf", str(folder / "conf")]
+    environment = {**os.environ, "JOB": str(folder), "BASE": str(conf.base_dir), "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(
         ["sh", "-c", _WRAPPER_SCRIPT, "sh", *command],
-        cwd=folder, env=surroundings, pass_fds=[lock], start_new_session=True,
+        cwd=folder, env=environment, pass_fds=[lock], start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 
 def _read_process(folder: Path, spec: JobSpec) -> JobProcess:
-    """Return how a job is. Whether it runs is looked at first: what it left behind is whole when it does not."""
+    """Return a job with its state. The lock is checked first: the files of an ended job are complete."""
     alive = _is_alive(folder)
-    asked = _read_text(folder / "asked")
-    given = {name: getattr(spec, name) for name in spec.__struct_fields__}
+    stop_request = _read_text(folder / "asked")
+    values = {name: getattr(spec, name) for name in spec.__struct_fields__}
     with suppress(ValueError):
-        given["pid"] = _read_number(folder / "pid")
+        values["pid"] = _read_number(folder / "pid")
     if alive:
-        return JobProcess(state={"stop": JobProcessState.STOPPING, "abort": JobProcessState.KILLING}.get(asked, JobProcessState.RUNNING),
-                     **given)  # fmt: skip
+        states = {"stop": JobProcessState.STOPPING, "abort": JobProcessState.KILLING}
+        return JobProcess(state=states.get(stop_request, JobProcessState.RUNNING), **values)
     code = -1
     with suppress(ValueError):
         code = _read_number(folder / "exit")
     if code < 0:
-        ended = max((path.stat().st_mtime_ns for path in folder.iterdir()), default=0) // 1_000_000
-        state = JobProcessState.STOPPED if asked == "stop" else JobProcessState.KILLED
-        return JobProcess(state=state, finish_time=ended, message=f"it was {state}", **given)
-    ended = (folder / "exit").stat().st_mtime_ns // 1_000_000
+        finish_time = max((path.stat().st_mtime_ns for path in folder.iterdir()), default=0) // 1_000_000
+        state = JobProcessState.STOPPED if stop_request == "stop" else JobProcessState.KILLED
+        return JobProcess(state=state, finish_time=finish_time, message=f"the job was {state}", **values)
+    finish_time = (folder / "exit").stat().st_mtime_ns // 1_000_000
     state = JobProcessState.FAILED
     if code in (0, NOTHING_TO_DO):
         state = JobProcessState.FINISHED
     elif code in INTERRUPTED_CODES:
         state = JobProcessState.STOPPED
     message = "" if code == 0 else _read_error_line(folder / "output")
-    return JobProcess(state=state, finish_time=ended, exit_code=code, message=message, **given)
+    return JobProcess(state=state, finish_time=finish_time, exit_code=code, message=message, **values)
 
 
 def _is_alive(folder: Path) -> bool:
-    """Tell whether a process holds the lock of a job; OSError when that cannot be found out just now."""
-    try:
-        lock = os.open(folder / "lock", os.O_RDONLY)
-    except _MISSING_FILE_ERRORS:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
+    """Return whether a process holds the lock of a job; raise OSError when that is unknown."""
+    return is_file_locked(folder / "lock")
 
 
 def _kill_session(session: int) -> None:
-    """Kill all processes of a session; where the system does not list them, its first group."""
-    found = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _session_id(path) == session]
-    for pid in found:
+    """Kill all processes of a session; without ``/proc``, its first process group."""
+    pids = [int(path.name) for path in Path("/proc").glob("[0-9]*") if _session_id(path) == session]
+    for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    if not found:
+    if not pids:
         os.killpg(session, signal.SIGKILL)
 
 
@@ -344,7 +330,7 @@ def _session_id(process: Path) -> int:
 
 
 def _write_stop_request(folder: Path, word: str) -> None:
-    """Note down what a job was asked; that there is no room for it keeps nobody from stopping one."""
+    """Record a stop or an abort; a full disk must not prevent it."""
     with suppress(OSError):
         (folder / "asked").write_text(word)
 
@@ -352,7 +338,7 @@ def _write_stop_request(folder: Path, word: str) -> None:
 def _read_text(path: Path) -> str:
     try:
         return path.read_text("ascii", "replace").strip()
-    except _MISSING_FILE_ERRORS:  # of any other trouble nothing follows, and how a job has ended is remembered
+    except _MISSING_FILE_ERRORS:  # other errors propagate: the state of an ended job is cached
         return ""
 
 
@@ -367,5 +353,5 @@ def _read_error_line(path: Path) -> str:
             lines = file.read().decode("utf-8", "replace").splitlines()
     except OSError:
         return ""
-    told = [line for line in lines if line.startswith("nutch2py: ")] or [line for line in lines if line.strip()]
-    return told[-1].removeprefix("nutch2py: ")[:1000] if told else ""
+    messages = [line for line in lines if line.startswith("nutch2py: ")] or [line for line in lines if line.strip()]
+    return messages[-1].removeprefix("nutch2py: ")[:1000] if messages else ""

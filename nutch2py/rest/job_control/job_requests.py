@@ -1,7 +1,7 @@
-"""What jobs can be asked for: each kind with its arguments, and the words of the command that does it.
+"""Job requests of the REST API: each job with its arguments, and the command line that runs it.
 
 Arguments are numbers, choices and names of a narrow form. None is a file, an address or an option, so that no request
-can make words that mean something else to the command.
+can inject an option into the command line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 _PATTERN_END = r"$(?!\n)"
-"""The end of a text: ``$`` alone stands before a last line feed, too, in Python and not in JSON Schema."""
+"""End of the string: in Python, unlike JSON Schema, ``$`` alone also matches before a final line feed."""
 Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*" + _PATTERN_END, max_length=64)]
 CrawlId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9][A-Za-z0-9_.-]*)?" + _PATTERN_END, max_length=64)]
 BatchId = Annotated[str, Meta(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.:-]*|-all)" + _PATTERN_END, max_length=200)]
@@ -27,13 +27,13 @@ SeedUrlString = Annotated[
 SeedUrls = Annotated[list[SeedUrlString], Meta(max_length=10_000)]
 PropertyName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_.-]{1,200}" + _PATTERN_END)]
 PropertyValue = Annotated[str, Meta(pattern=r"^[^\x00-\x08\x0b-\x1f\ufffe\uffff]*" + _PATTERN_END, max_length=20_000)]
-"""What an XML file can hold."""
+"""Text that XML can represent."""
 SEEDS_FILE = "seeds.txt"
-"""The file of seeds in the folder of a job; it stands for itself in the words of a job."""
+"""Seed file in the folder of a job; in command arguments a placeholder for its path."""
 
 
 class JobRequest(Struct, tag_field="job", forbid_unknown_fields=True, rename="camel", kw_only=True, frozen=True):
-    """What is common to all kinds: the crawl, a stored configuration, and properties that go before it."""
+    """Base of all requests: the crawl, a stored configuration and properties that override it."""
 
     crawl_id: CrawlId = ""
     configuration: Identifier = "default"
@@ -45,14 +45,14 @@ class JobRequest(Struct, tag_field="job", forbid_unknown_fields=True, rename="ca
 
 
 class SeededJobRequest(JobRequest, frozen=True, kw_only=True):
-    """A job with seeds: URLs, or a list of them that is stored."""
+    """A job with seeds: URLs, a stored seed list, or both."""
 
     seeds: SeedUrls = field(default_factory=list)
     seed_list: Identifier | UnsetType = UNSET
 
 
 class InjectRequest(SeededJobRequest, tag="inject", frozen=True, kw_only=True):
-    """Put seeds into the table."""
+    """Inject seeds into the table."""
 
     overwrite: bool = False
     update: bool = False
@@ -67,7 +67,7 @@ class InjectRequest(SeededJobRequest, tag="inject", frozen=True, kw_only=True):
 
 
 class GenerateRequest(JobRequest, tag="generate", frozen=True, kw_only=True):
-    """Make a batch of what is due."""
+    """Generate a batch of due URLs."""
 
     top_n: NonNegativeInt = 0
     add_days: Days = 0
@@ -97,8 +97,8 @@ class FetchRequest(JobRequest, tag="fetch", frozen=True, kw_only=True):
     def command_args(self) -> list[str]:
         """Return the command and its arguments."""
         flags = {"-resume": self.resume, "-sitemap": self.sitemap, "-stmDetect": self.stm_detect}
-        return ["fetch", self.batch_id, *_number_args("-threads", self.threads), *_number_args("-numTasks", self.num_tasks),
-                *_flag_args(flags)]  # fmt: skip
+        numbers = [*_number_args("-threads", self.threads), *_number_args("-numTasks", self.num_tasks)]
+        return ["fetch", self.batch_id, *numbers, *_flag_args(flags)]
 
 
 class ParseJobRequest(JobRequest, tag="parse", frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ class ParseJobRequest(JobRequest, tag="parse", frozen=True, kw_only=True):
 
 
 class UpdateDbRequest(JobRequest, tag="updatedb", frozen=True, kw_only=True):
-    """Take what a batch found into the table."""
+    """Update the table from a batch."""
 
     batch_id: BatchId
 
@@ -126,7 +126,7 @@ class UpdateDbRequest(JobRequest, tag="updatedb", frozen=True, kw_only=True):
 
 
 class IndexRequest(JobRequest, tag="index", frozen=True, kw_only=True):
-    """Send a batch to the index."""
+    """Index a batch."""
 
     batch_id: IndexBatchId
 
@@ -150,7 +150,7 @@ class DedupRequest(JobRequest, tag="dedup", frozen=True, kw_only=True):
 
 
 class CleanRequest(JobRequest, tag="clean", frozen=True, kw_only=True):
-    """Delete from the index what is gone, redirected or duplicate."""
+    """Delete gone, redirected and duplicate documents from the index."""
 
     no_commit: bool = False
 
@@ -170,7 +170,7 @@ class PageRankRequest(JobRequest, tag="pagerank", frozen=True, kw_only=True):
 
 
 class UpdateHostDbRequest(JobRequest, tag="updatehostdb", frozen=True, kw_only=True):
-    """Count the pages of every host."""
+    """Update the host table."""
 
     link_db: bool = False
 
@@ -180,13 +180,13 @@ class UpdateHostDbRequest(JobRequest, tag="updatehostdb", frozen=True, kw_only=T
 
 
 class ReadDbStatsRequest(JobRequest, tag="readdb", frozen=True, kw_only=True):
-    """Count all rows by status; what is counted is in the output."""
+    """Count all rows by status; the output of the job has the counts."""
 
     sort: bool = False
     by: Annotated[list[Literal["host", "domain", "depth", "next", "error"]], Meta(max_length=5)] = field(
         default_factory=list
     )
-    limit: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = UNSET
+    limit: Annotated[int, Meta(ge=1, le=100_000)] | UnsetType = field(default=UNSET, name="most")
     quantiles: bool = False
     exact: bool = False
     json: bool = False
@@ -200,7 +200,7 @@ class ReadDbStatsRequest(JobRequest, tag="readdb", frozen=True, kw_only=True):
 
 
 class CheckTableRequest(JobRequest, tag="checktable", frozen=True):
-    """Look for damage in the tables."""
+    """Check the tables for damage."""
 
     def command_args(self) -> list[str]:
         """Return the command and its arguments."""
@@ -208,7 +208,7 @@ class CheckTableRequest(JobRequest, tag="checktable", frozen=True):
 
 
 class CrawlRequest(SeededJobRequest, tag="crawl", frozen=True, kw_only=True):
-    """A whole crawl: rounds of all jobs, until nothing is due or a limit is reached."""
+    """Run rounds of all jobs until nothing is due or a limit is reached."""
 
     depth: NonNegativeInt | UnsetType = UNSET
     pages: Annotated[int, Meta(ge=1, le=2**31 - 1)] | UnsetType = UNSET
@@ -219,13 +219,13 @@ class CrawlRequest(SeededJobRequest, tag="crawl", frozen=True, kw_only=True):
     def command_args(self) -> list[str]:
         """Return the command and its arguments."""
         limits = {"-depth": self.depth, "-pages": self.pages, "-time": self.minutes}
-        given = [word for name, value in limits.items() if value is not UNSET for word in (name, str(value))]
-        return ["crawl", SEEDS_FILE, *given, "-stay", self.stay, *([] if self.index else ["-index", "none"])]
+        args = [arg for name, value in limits.items() if value is not UNSET for arg in (name, str(value))]
+        return ["crawl", SEEDS_FILE, *args, "-stay", self.stay, *([] if self.index else ["-index", "none"])]
 
 
 AnyJobRequest = (
-    InjectRequest | GenerateRequest | FetchRequest | ParseJobRequest | UpdateDbRequest | IndexRequest | DedupRequest | CleanRequest | PageRankRequest | UpdateHostDbRequest | ReadDbStatsRequest | CheckTableRequest
-    | CrawlRequest
+    InjectRequest | GenerateRequest | FetchRequest | ParseJobRequest | UpdateDbRequest | IndexRequest | DedupRequest
+    | CleanRequest | PageRankRequest | UpdateHostDbRequest | ReadDbStatsRequest | CheckTableRequest | CrawlRequest
 )  # fmt: skip
 
 

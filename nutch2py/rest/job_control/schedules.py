@@ -1,16 +1,16 @@
-"""Jobs by the clock: stored with their cron expressions, and begun by one process at a time. Times are UTC."""
+"""Scheduled jobs: stored with cron expressions in UTC, and started by one process at a time."""
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import islice, takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
 from cronsim import CronSim, CronSimError
@@ -20,21 +20,22 @@ from nutch2py.errors import InputError, NutchError
 from nutch2py.rest.http_error import HttpError
 from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessManager
 from nutch2py.rest.job_control.job_requests import AnyJobRequest, Identifier, JobRequest
-from nutch2py.rest.state_dir import JsonStore, read_json
+from nutch2py.rest.state_dir import JsonStore
+from nutch2py.support.file_locks import try_file_lock
 from nutch2py.support.reporting import warn
 
 _CRON_FIELDS = 5
-_RETRY_DELAY = timedelta(hours=1)  # until a damaged schedule is looked at again
-_TAKEOVER_GRACE = timedelta(minutes=1)  # by which a server that takes over begins what is due
-_MAX_CLOCK_SETBACK = timedelta(hours=3)  # as with cron: by more, the clock was wrong before
-_MAX_MISSED_RUNS = 1000  # that are counted
-_TICK_SECONDS = 1.0  # seconds between two looks at the clock
+_RETRY_DELAY = timedelta(hours=1)  # until a failing schedule is tried again
+_TAKEOVER_GRACE = timedelta(minutes=1)  # a server that takes over starts jobs due within this time
+_MAX_CLOCK_SETBACK = timedelta(hours=3)  # as with cron: after a larger setback the clock was wrong before
+_MAX_MISSED_RUNS = 1000  # limit for counting
+_TICK_SECONDS = 1.0
 FileStamp = tuple[int, int, int]
-"""Of a file: when it was changed (ns since 1970), its size, its number."""
+"""Modification time (ns since 1970), size and inode of a file."""
 
 
 class NewSchedule(Struct, forbid_unknown_fields=True, rename="camel", kw_only=True, frozen=True):
-    """A job that is to begin whenever a cron expression says: minute, hour, day of month, month, day of week."""
+    """A job with a cron expression: minute, hour, day of month, month, day of week."""
 
     id: Identifier | None = None
     cron: Annotated[str, Meta(max_length=200)]
@@ -43,7 +44,7 @@ class NewSchedule(Struct, forbid_unknown_fields=True, rename="camel", kw_only=Tr
 
 
 class StoredSchedule(Struct, rename="camel", kw_only=True, frozen=True):
-    """A stored schedule; ``created_by``: whose token stored it; ``next_run``: when it begins, ms since 1970, None for never."""
+    """A stored schedule. ``created_by``: name of the caller's token. ``next_run``: ms since 1970, None for never."""
 
     id: str
     cron: str
@@ -54,62 +55,67 @@ class StoredSchedule(Struct, rename="camel", kw_only=True, frozen=True):
 
 
 MissedRunCallback = Callable[[StoredSchedule, str], None]
-"""Is told why the job of a schedule did not begin when it was due."""
+"""Called with a schedule and the reason why its job did not start."""
 
 
 class ScheduleStore(JsonStore[StoredSchedule]):
-    """The schedules of a server, in ``<rest.folder>/schedules``, without the times when they begin next."""
+    """The schedules of a server, in ``<rest.folder>/schedules``, without their next run."""
+
+    old_keys: Mapping[str, str] = MappingProxyType({"by": "createdBy"})
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory / "schedules", StoredSchedule, "schedule", "schedules")
         self._cache: dict[str, tuple[FileStamp, StoredSchedule]] = {}
 
     def list_with_stamps(self) -> list[tuple[StoredSchedule, FileStamp]]:
-        """Return all schedules as :meth:`all` does, each with the stamp of its file; only what has changed is read."""
-        seen: dict[str, tuple[FileStamp, StoredSchedule]] = {}
+        """Return all schedules with the stamps of their files; only changed files are read."""
+        current: dict[str, tuple[FileStamp, StoredSchedule]] = {}
         for each in self.ids():
             try:
-                found = self._path(each).stat()
+                status = self._path(each).stat()
             except (OSError, InputError):
                 continue
-            stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-            known = self._cache.get(each)
-            schedule = (
-                known[1] if known is not None and known[0] == stamp else read_json(self._path(each), StoredSchedule)
-            )
+            stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
+            cached = self._cache.get(each)
+            schedule = cached[1] if cached is not None and cached[0] == stamp else self._read(each)
             if schedule is not None:
-                seen[each] = (stamp, schedule)
-        self._cache = seen
-        return [(schedule, stamp) for stamp, schedule in seen.values()]
+                current[each] = (stamp, schedule)
+        self._cache = current
+        return [(schedule, stamp) for stamp, schedule in current.values()]
 
     def store(self, new: NewSchedule, created_by: str) -> StoredSchedule:
-        """Store a schedule, in the place of one with its id."""
+        """Store a schedule, replacing one with its id."""
         if next_run_time(new.cron, datetime.now(UTC)) is None:
-            raise InputError(f"{new.cron!r} is never")
-        stored = StoredSchedule(id=new.id or f"schedule-{secrets.token_hex(6)}", cron=new.cron, job=new.job,
-                          enabled=new.enabled, created_by=created_by)  # fmt: skip
+            raise InputError(f"the cron expression {new.cron!r} never matches")
+        stored = StoredSchedule(
+            id=new.id or f"schedule-{secrets.token_hex(6)}",
+            cron=new.cron,
+            job=new.job,
+            enabled=new.enabled,
+            created_by=created_by,
+        )
         self.put(stored.id, stored)
         return stored
 
 
 def next_run_time(cron: str, moment: datetime) -> datetime | None:
-    """Return the next time of a cron expression after a moment, None when there is none; InputError for no expression.
+    """Return the first time after ``moment`` that matches, None for none; raise InputError for an invalid expression.
 
-    >>> following("30 4 * * *", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
+    >>> next_run_time("30 4 * * *", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2026-01-01T04:30:00+00:00'
     """
     return next(_run_times(cron, moment), None)
 
 
 def _run_times(cron: str, moment: datetime) -> Iterator[datetime]:
-    """Yield the times of a cron expression after a moment."""
+    """Yield the times after ``moment`` that match a cron expression."""
     try:
-        if len(cron.split()) != _CRON_FIELDS:  # six would be seconds
-            raise CronSimError(f"{len(cron.split())} parts")
+        if len(cron.split()) != _CRON_FIELDS:  # CronSim reads a sixth field as seconds
+            raise CronSimError(f"{len(cron.split())} fields")
         yield from CronSim(cron, moment)
     except CronSimError as error:
-        told = "write minute, hour, day of month, month and day of week, as in 30 4 * * 1"
-        raise InputError(f"{cron!r} is no cron expression ({error}): {told}") from error
+        usage = "use minute, hour, day of month, month and day of week, as in 30 4 * * 1"
+        raise InputError(f"invalid cron expression {cron!r} ({error}): {usage}") from error
 
 
 def _run_times_between(cron: str, after: datetime, until: datetime) -> list[datetime]:
@@ -117,9 +123,10 @@ def _run_times_between(cron: str, after: datetime, until: datetime) -> list[date
 
 
 class Scheduler:
-    """Begins the jobs of schedules, in a thread, as long as no other process does for the same folder.
+    """Starts scheduled jobs in a thread, in one process per state directory.
 
-    The file that it holds locked has the time of its last look, by which the next server knows what nobody began.
+    The modification time of its lock file is the time of the last tick, from which the next server computes
+    missed runs.
     """
 
     def __init__(
@@ -129,7 +136,7 @@ class Scheduler:
         start_job: Callable[[JobRequest, str, str], JobProcess],
         on_missed: MissedRunCallback,
     ) -> None:
-        """``start_job``: begins the job of a request, for whose token, by which schedule."""
+        """``start_job``: called with the request, the name of the token and the id of the schedule."""
         self._schedules, self._jobs, self._start_job, self._on_missed = schedules, jobs, start_job, on_missed
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="schedules", daemon=True)
@@ -137,11 +144,11 @@ class Scheduler:
         self._last_tick = datetime.now(UTC)
 
     def start(self) -> None:
-        """Begin to look at the clock."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the thread and wait for it."""
         self._stopped.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -152,10 +159,10 @@ class Scheduler:
             while not self._stopped.wait(_TICK_SECONDS):
                 try:
                     if lock is None and self._schedules.directory.is_dir():
-                        lock = acquire_leader_lock(self._schedules.directory / ".clock")
+                        lock = try_file_lock(self._schedules.directory / ".clock")
                         if lock is not None:
-                            looked = datetime.fromtimestamp(os.fstat(lock).st_mtime, UTC)
-                            self.take_over(looked, datetime.now(UTC))
+                            last_tick = datetime.fromtimestamp(os.fstat(lock).st_mtime, UTC)
+                            self.take_over(last_tick, datetime.now(UTC))
                     if lock is not None:
                         self.tick(datetime.now(UTC))
                         os.utime(lock)
@@ -166,7 +173,7 @@ class Scheduler:
                 os.close(lock)
 
     def take_over(self, last_tick: datetime, now: datetime) -> None:
-        """Go on at a moment, where the last look was at another one; what was due long before is said to be missed."""
+        """Continue after ``last_tick`` of another server; report runs due long before ``now`` as missed."""
         self._last_tick, self._last_runs = now, {}
         for schedule, stamp in self._schedules.list_with_stamps():
             since = min(now, max(last_tick, _modified_time(stamp)))
@@ -175,26 +182,27 @@ class Scheduler:
             if not schedule.enabled:
                 continue
             with suppress(InputError):
-                times = _run_times_between(schedule.cron, since, late)
-                if times:
-                    told = f"{len(times)}{' or more' if len(times) == _MAX_MISSED_RUNS else ''} times, first {times[0]:%F %RZ}"
-                    self._on_missed(schedule, f"no server ran when it was due: {told}")
+                missed = _run_times_between(schedule.cron, since, late)
+                if missed:
+                    count = f"{len(missed)}{' or more' if len(missed) == _MAX_MISSED_RUNS else ''}"
+                    reason = f"missed {count} runs since {missed[0]:%F %RZ}: no server was running"
+                    self._on_missed(schedule, reason)
 
     def tick(self, now: datetime) -> list[JobProcess]:
-        """Begin what is due at a moment. What was due while no server ran is not made up for, as with cron.
+        """Start the jobs that are due at ``now``; return them. Missed runs are not made up for, as with cron.
 
-        A schedule whose file is damaged, or whose job cannot begin, keeps no other waiting. A clock that was set back
-        by more than some hours was wrong before; by less, no job begins a second time.
+        A damaged schedule or a job that cannot start delays no other. If the clock is set back by up to
+        ``_MAX_CLOCK_SETBACK``, no job starts twice; after more, it counts as wrong before.
         """
         if now < self._last_tick - _MAX_CLOCK_SETBACK:
             warn(f"schedules: the clock was set back from {self._last_tick:%Y-%m-%dT%H:%M:%SZ}")
             self._last_runs, self._last_tick = {}, now
-        before, self._last_tick = self._last_tick, now
-        begun = []
+        last_tick, self._last_tick = self._last_tick, now
+        started = []
         for schedule, stamp in self._schedules.list_with_stamps():
             known, since = self._last_runs.get(schedule.id, (None, now))
-            if known != stamp:  # it was stored since the last look
-                since = min(now, max(before, _modified_time(stamp)))
+            if known != stamp:  # stored since the last tick
+                since = min(now, max(last_tick, _modified_time(stamp)))
                 self._last_runs[schedule.id] = stamp, since
             try:
                 due = next_run_time(schedule.cron, since)
@@ -202,36 +210,25 @@ class Scheduler:
                     continue
                 self._last_runs[schedule.id] = stamp, now
                 if schedule.enabled and self._is_startable(schedule, due):
-                    begun.append(self._start_job(schedule.job, schedule.created_by, schedule.id))
-            except HttpError as error:  # too many jobs run: the next time is another
+                    started.append(self._start_job(schedule.job, schedule.created_by, schedule.id))
+            except HttpError as error:  # too many jobs are running: skip this run
                 self._on_missed(schedule, str(error))
             except (OSError, NutchError) as error:
-                if self._last_runs[schedule.id][1] != now:  # else its time was used up
+                if self._last_runs[schedule.id][1] != now:  # this run is not marked as done
                     self._last_runs[schedule.id] = stamp, now + _RETRY_DELAY
                 self._on_missed(schedule, str(error))
-        return begun
+        return started
 
     def _is_startable(self, schedule: StoredSchedule, due: datetime) -> bool:
-        """Tell whether nobody has begun what is due, and its job before has ended."""
-        jobs = [child for child in self._jobs.all() if child.schedule == schedule.id]
-        if any(child.start_time >= due.timestamp() * 1000 for child in jobs):  # a server that was killed behind it
+        """Return whether no server has started this run, and the last job of the schedule has ended."""
+        jobs = [job for job in self._jobs.all() if job.schedule == schedule.id]
+        if any(job.start_time >= due.timestamp() * 1000 for job in jobs):  # by a server killed just after
             return False
-        if any(child.state.is_alive for child in jobs):
-            self._on_missed(schedule, "its job before runs still")
+        if any(job.state.is_alive for job in jobs):
+            self._on_missed(schedule, "the last job of the schedule is still running")
             return False
         return True
 
 
 def _modified_time(stamp: FileStamp) -> datetime:
     return datetime.fromtimestamp(stamp[0] / 1e9, UTC)
-
-
-def acquire_leader_lock(path: Path) -> int | None:
-    """Return what shows that this process is the only one, None when it is not."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        return None
-    return lock

@@ -1,4 +1,4 @@
-"""Stored lists of seeds."""
+"""Stored seed lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nutch2py.rest.state_dir import JsonStore
 
 
 class NewSeedList(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
-    """A list of seeds to be stored; ``id``: "" for one that is made up."""
+    """A seed list to store. ``id``: generated if None."""
 
     id: Identifier | None = None
     name: str = ""
@@ -20,7 +20,7 @@ class NewSeedList(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True)
 
 
 class SeedList(Struct, kw_only=True, frozen=True):
-    """A stored list of seeds."""
+    """A stored seed list."""
 
     id: str
     name: str
@@ -28,13 +28,13 @@ class SeedList(Struct, kw_only=True, frozen=True):
 
 
 class SeedListStore(JsonStore[SeedList]):
-    """The lists of a server, in ``<rest.folder>/seeds``."""
+    """The seed lists of a server, in ``<rest.folder>/seeds``."""
 
     def __init__(self, directory: Path) -> None:
-        super().__init__(directory / "seeds", SeedList, "list of seeds", "lists of seeds")
+        super().__init__(directory / "seeds", SeedList, "seed list", "seed lists")
 
     def store(self, new: NewSeedList) -> SeedList:
-        """Store a list, in the place of one with its id."""
+        """Store a list, replacing one with its id."""
         stored = SeedList(id=new.id or f"seeds-{secrets.token_hex(6)}", name=new.name, urls=new.urls)
         self.put(stored.id, stored)
         return stored

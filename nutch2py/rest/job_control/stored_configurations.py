@@ -1,4 +1,4 @@
-"""Stored configurations: properties by name that go before those of the server, under an id."""
+"""Named configurations: stored properties that override those of the server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 from nutch2py.conf.configuration import Configuration
 from nutch2py.rest.access.allowed_properties import with_properties
 from nutch2py.rest.http_error import HttpError
-from nutch2py.rest.state_dir import JsonStore, ensure_private_dir, file_lock
+from nutch2py.rest.state_dir import JsonStore, ensure_private_dir
+from nutch2py.support.file_locks import file_lock
 
 DEFAULT_ID = "default"
-"""The server's own configuration, which is not changed."""
+"""Id of the server's own configuration, which is read-only."""
 
 
 class StoredConfigurations:
@@ -27,20 +28,20 @@ class StoredConfigurations:
         return [DEFAULT_ID, *self._stored.ids()]
 
     def properties(self, conf_id: str) -> dict[str, str]:
-        """Return what is set besides the server's own; Refusal when there is none of this id."""
+        """Return the overriding properties; raise HttpError when no configuration has this id."""
         return {} if conf_id == DEFAULT_ID else self._stored.get(conf_id)
 
     def effective(self, conf_id: str) -> Configuration:
-        """Return the whole configuration of an id."""
+        """Return the effective configuration of an id."""
         return with_properties(self._conf, self.properties(conf_id))
 
     def store(self, conf_id: str, properties: dict[str, str], force: bool) -> None:
-        """Store properties under an id, which is new unless ``force`` is given."""
+        """Store properties under an id; raise HttpError for an existing id unless ``force`` is set."""
         with_properties(self._conf, properties)
         _require_not_default(conf_id)
         with self._lock():
             if not force and self._stored.exists(conf_id):
-                raise HttpError(HTTPStatus.CONFLICT, f"there is a configuration {conf_id}: force replaces it")
+                raise HttpError(HTTPStatus.CONFLICT, f"the configuration {conf_id} exists: set force to replace it")
             self._stored.put(conf_id, properties)
 
     def set_property(self, conf_id: str, name: str, value: str) -> None:
@@ -56,10 +57,10 @@ class StoredConfigurations:
         _require_not_default(conf_id)
         self._stored.delete(conf_id)
 
-    def _lock(self) -> AbstractContextManager[None]:
+    def _lock(self) -> AbstractContextManager[int]:
         return file_lock(ensure_private_dir(self._stored.directory) / ".lock")
 
 
 def _require_not_default(conf_id: str) -> None:
     if conf_id == DEFAULT_ID:
-        raise HttpError(HTTPStatus.CONFLICT, "the configuration default is the server's own, and not changed")
+        raise HttpError(HTTPStatus.CONFLICT, "the configuration default is read-only: it is the server's own")

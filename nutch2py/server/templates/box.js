@@ -1,5 +1,5 @@
-// A search box for another site: <script src="https://search.example.org/box.js" defer></script> puts it where the tag is.
-// data-label, data-lang and data-suggestions of the tag name it. It lives in a shadow tree: the site's style and its own do not meet.
+// A search box for another site: <script src="https://search.example.org/box.js" defer></script> inserts it before the tag.
+// data-label, data-lang and data-suggestions set its texts. It uses a shadow tree, so that styles of the site do not apply.
 (() => {
   const tag = document.currentScript, home = new URL(tag.src).origin;
   const label = tag.dataset.label || "Search";
@@ -17,14 +17,14 @@
     small { white-space: nowrap; }
     [hidden] { display: none; }`);
   root.adoptedStyleSheets = [sheet];
-  const made = (name, attributes) => {
+  const createElement = (name, attributes) => {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
     return element;
   };
-  const form = made("form", { role: "search", action: `${home}/`, "aria-label": label });
-  const box = made("input", { type: "text", name: "q", "aria-label": label, placeholder: label, maxlength: "1000", enterkeyhint: "search" });
-  const button = made("button", {}), list = made("ul", { id: "list", "aria-label": tag.dataset.suggestions || "Suggestions" });
+  const form = createElement("form", { role: "search", action: `${home}/`, "aria-label": label });
+  const box = createElement("input", { type: "text", name: "q", "aria-label": label, placeholder: label, maxlength: "1000", enterkeyhint: "search" });
+  const button = createElement("button", {}), list = createElement("ul", { id: "list", "aria-label": tag.dataset.suggestions || "Suggestions" });
   button.textContent = label;
   if (tag.dataset.lang) host.lang = tag.dataset.lang;
   form.append(box, button, list);

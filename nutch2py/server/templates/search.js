@@ -1,49 +1,48 @@
-// Suggestions and results while somebody types. Without this script the page does all else: forms and links are enough.
+// Suggestions and live results while the user types. The page works without this script.
 (() => {
   const box = document.querySelector("form[role=search] input[name=q]");
   if (!box) return;
   const form = box.form, live = Boolean(document.querySelector("header"));
   const list = document.createElement("ul");
-  let loading = null, soon = 0, later = 0;
+  let request = null, hitsTimer = 0, pageTimer = 0;
 
   list.id = "suggestions";
   list.setAttribute("aria-label", box.dataset.suggestions);
   box.after(list);
-  const suggested = suggestions(box, list, "");
+  const suggestionList = suggestions(box, list, "");
 
-  // Takes the results of an address into the page that is open.
-  const take = async (address, part) => {
-    loading?.abort();
-    loading = new AbortController();
+  // Replaces the results of the open page with those of a URL.
+  const update = async (url, isPartial) => {
+    request?.abort();
+    request = new AbortController();
     try {
-      const from = part ? `${address}&part=1` : address;
-      const answer = await fetch(from, { signal: loading.signal, headers: { Accept: "text/html" } });
-      if (!answer.ok) return false;
-      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-      const main = fresh.getElementById("main");
+      const response = await fetch(isPartial ? `${url}&partial=1` : url, { signal: request.signal, headers: { Accept: "text/html" } });
+      if (!response.ok) return false;
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      const main = page.getElementById("main");
       if (!main) return false;
       document.getElementById("main").replaceWith(main);
-      document.title = fresh.title;
+      document.title = page.title;
       return true;
     } catch {
       return false;
     }
   };
-  const address = () => `/?${new URLSearchParams({ q: box.value.trim() })}`;
+  const searchUrl = () => `/?${new URLSearchParams({ q: box.value.trim() })}`;
 
   box.addEventListener("input", event => {
-    if (event.isComposing) return; // an input method is at work
-    clearTimeout(soon);
-    clearTimeout(later);
-    soon = setTimeout(() => { if (live && box.value.trim()) take(address(), true); }, 120);
-    later = setTimeout(async () => {
-      const there = address();
-      if (live && box.value.trim() && await take(there, false) && there !== location.pathname + location.search) {
-        history.pushState(null, "", there);
+    if (event.isComposing) return; // an input method is composing
+    clearTimeout(hitsTimer);
+    clearTimeout(pageTimer);
+    hitsTimer = setTimeout(() => { if (live && box.value.trim()) update(searchUrl(), true); }, 120);
+    pageTimer = setTimeout(async () => {
+      const url = searchUrl();
+      if (live && box.value.trim() && await update(url, false) && url !== location.pathname + location.search) {
+        history.pushState(null, "", url);
       }
     }, 900);
   });
-  form.addEventListener("submit", () => { clearTimeout(soon); clearTimeout(later); loading?.abort(); });
+  form.addEventListener("submit", () => { clearTimeout(hitsTimer); clearTimeout(pageTimer); request?.abort(); });
 
   document.addEventListener("keydown", event => {
     const inText = event.target.closest("input, textarea, select, [contenteditable]");
@@ -55,8 +54,8 @@
   });
   addEventListener("popstate", () => {
     box.value = new URLSearchParams(location.search).get("q") || "";
-    suggested.forget();
+    suggestionList.reset();
     if (!live || !box.value) location.reload();
-    else take(location.pathname + location.search, false);
+    else update(location.pathname + location.search, false);
   });
 })();

@@ -1,6 +1,6 @@
-// The list of suggestions below a field, for our page and for the box on other sites: `home` is "" or our address.
+// Suggestion list below an input field, for the search page and the embedded box. `home`: "" or the URL of this server.
 const suggestions = (box, list, home) => {
-  let rows = [], chosen = -1, typed = box.value, asking = null, soon = 0;
+  let rows = [], chosen = -1, typed = box.value, request = null, timer = 0;
   const attributes = {
     role: "combobox", autocomplete: "off", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id,
   };
@@ -15,8 +15,8 @@ const suggestions = (box, list, home) => {
     box.removeAttribute("aria-activedescendant");
   };
   const stop = () => {
-    clearTimeout(soon);
-    asking?.abort();
+    clearTimeout(timer);
+    request?.abort();
     close();
   };
 
@@ -30,7 +30,7 @@ const suggestions = (box, list, home) => {
   const go = row => {
     stop();
     if (row.page) {
-      if (/^https?:/.test(row.address)) location.assign(row.address);
+      if (/^https?:/.test(row.url)) location.assign(row.url);
       return;
     }
     box.value = row.text;
@@ -52,34 +52,34 @@ const suggestions = (box, list, home) => {
     item.addEventListener("pointerdown", event => { event.preventDefault(); go(row); });
     return item;
   };
-  const show = ([asked, texts, kinds, addresses]) => {
-    if (asked !== box.value.trim() || box.getRootNode().activeElement !== box) return;
+  const show = ([query, texts, kinds, urls]) => {
+    if (query !== box.value.trim() || box.getRootNode().activeElement !== box) return;
     close();
-    rows = texts.map((text, at) => ({ text, kind: kinds[at], page: kinds[at] !== "", address: addresses[at] }));
+    rows = texts.map((text, at) => ({ text, kind: kinds[at], page: kinds[at] !== "", url: urls[at] }));
     list.replaceChildren(...rows.map(element));
     list.hidden = !rows.length;
     box.setAttribute("aria-expanded", String(!list.hidden));
   };
 
   const suggest = async () => {
-    asking?.abort();
-    asking = new AbortController();
-    const asked = box.value.trim();
-    if (!asked) { close(); return; }
+    request?.abort();
+    request = new AbortController();
+    const query = box.value.trim();
+    if (!query) { close(); return; }
     try {
-      const answer = await fetch(`${home}/suggest?${new URLSearchParams({ q: asked })}`,
-        { signal: asking.signal, credentials: home ? "omit" : "same-origin", referrerPolicy: "no-referrer" });
-      if (answer.ok) show(await answer.json());
+      const response = await fetch(`${home}/suggest?${new URLSearchParams({ q: query })}`,
+        { signal: request.signal, credentials: home ? "omit" : "same-origin", referrerPolicy: "no-referrer" });
+      if (response.ok) show(await response.json());
     } catch {
-      // typed on, or the server is away: no suggestion is nothing to tell, and the form leads there still
+      // aborted, or the server is unavailable: the form still works without suggestions
     }
   };
 
   box.addEventListener("input", event => {
     typed = box.value;
-    if (event.isComposing) return; // an input method is at work
-    clearTimeout(soon);
-    soon = setTimeout(suggest, 120);
+    if (event.isComposing) return; // an input method is composing
+    clearTimeout(timer);
+    timer = setTimeout(suggest, 120);
   });
   box.addEventListener("compositionend", () => box.dispatchEvent(new Event("input")));
   box.addEventListener("keydown", event => {
@@ -100,5 +100,5 @@ const suggestions = (box, list, home) => {
   });
   box.addEventListener("blur", close);
   box.form.addEventListener("submit", stop);
-  return { forget() { typed = box.value; stop(); } };
+  return { reset() { typed = box.value; stop(); } };
 };

@@ -1,0 +1,38 @@
+// Live updates: on each "change" event, fetch the open page and replace the elements marked data-live that differ.
+// Without this script, reload the page to see changes.
+"use strict";
+(() => {
+  const liveElements = () => [...document.querySelectorAll("[data-live]")];
+  if (!liveElements().length || !window.EventSource) return;
+  const status = document.getElementById("live");
+  let updating = false, updateAgain = false;
+
+  const update = async () => {
+    if (updating) { updateAgain = true; return; }
+    updating = true;
+    try {
+      const response = await fetch(location.href, { headers: { Accept: "text/html" } });
+      if (!response.ok) return;
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      for (const element of liveElements()) {
+        const replacement = page.querySelector(`[data-live="${element.dataset.live}"]`);
+        if (!replacement || replacement.innerHTML === element.dataset.was || element.contains(document.activeElement)) continue;
+        element.dataset.was = replacement.innerHTML;
+        const open = [...element.querySelectorAll("details")].map(each => each.open);
+        element.replaceChildren(...replacement.childNodes);
+        element.querySelectorAll("details").forEach((each, number) => { each.open = open[number] || false; });
+      }
+    } catch {
+      // The server is unavailable; EventSource reconnects.
+    } finally {
+      updating = false;
+      if (updateAgain) { updateAgain = false; setTimeout(update, 500); }
+    }
+  };
+
+  const events = new EventSource("/crawl/events");
+  events.onopen = () => { status.textContent = "live"; };
+  events.onerror = () => { status.textContent = "not connected"; };
+  events.addEventListener("change", update);
+  addEventListener("pagehide", () => events.close());
+})();
