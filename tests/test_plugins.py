@@ -247,18 +247,18 @@ class TestContract:
     @pytest.mark.parametrize(
         ("cls", "point", "lacking"),
         [
-            ("DerivedWithout", "parser", "no parse,"),
-            ("Empty", "urlfilter", "no filter,"),
-            ("Empty", "scoringfilter", "no distribute and no generator_sort_value and no indexer_score and no in"),
-            ("Reads", "parsefilter", "no filter,"),
-            ("Declares", "parser", "no fields,"),
+            ("DerivedWithout", "parser", "parse,"),
+            ("Empty", "urlfilter", "filter,"),
+            ("Empty", "scoringfilter", "distribute and generator_sort_value and indexer_score and in"),
+            ("Reads", "parsefilter", "filter,"),
+            ("Declares", "parser", "fields,"),
         ],
     )
     def test_missing_member_error_names_plugin_entry_point_and_file(self, cls: str, point: str, lacking: str) -> None:
         with pytest.raises(ConfigurationError) as caught:
             self.made(cls, point)
         message = str(caught.value)
-        assert message.startswith(f"plug-in test ({__name__}:{cls}, {__file__}) has {lacking}")
+        assert message.startswith(f"plug-in test ({__name__}:{cls}, {__file__}) lacks {lacking}")
         assert f"which nutch2py.interfaces.{loading.EXTENSION_POINTS[point].__name__} requires" in message
         assert message.endswith("take it out of plugin.includes")
 

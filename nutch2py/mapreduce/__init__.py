@@ -1,7 +1,7 @@
-"""Jobs over table ranges, on mrjob."""
+"""MapReduce jobs over table ranges, based on mrjob."""
 
 PACKAGE_DIR = "nutch2py-package"
-"""What a task on a cluster finds the unpacked package as, in its working directory: ``lib`` and ``conf`` are in it."""
+"""Name of the unpacked package in the working directory of a cluster task; contains ``lib`` and ``conf``."""
 NLINE_INPUT_FORMAT = "org.apache.hadoop.mapred.lib.NLineInputFormat"
 WARNING_PREFIX = "WARN "
-"""How a warning begins (:func:`nutch2py.conf.configuration.warn`)."""
+"""Prefix of a warning (:func:`nutch2py.support.reporting.warn`)."""

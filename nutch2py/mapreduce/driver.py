@@ -1,4 +1,4 @@
-"""The driver: runs a TableJob with mrjob, shows its progress, and gives back its counters and its output."""
+"""The MapReduce driver: runs a TableJob with mrjob, shows its progress, and returns its counters and output."""
 
 from __future__ import annotations
 
@@ -36,39 +36,39 @@ if TYPE_CHECKING:
 
 _TASK_ENVIRONMENT = (
     "PYTHONUTF8=1",
-    "PYTHONUNBUFFERED=",  # every record would be a write of its own
+    "PYTHONUNBUFFERED=",  # otherwise every record would be a separate write
 )
 RUNNERS = ("inline", "local", "hadoop", "spark")
 
 
 @dataclass
 class JobResult:
-    """What a job did.
+    """Result of a job.
 
-    ``counters``: how many, by group and name, as ``{"injector": {"urls_new": 3}}``; only what was counted is there.
-    ``output``: the pairs that the last step put out, which few jobs do.
+    ``counters``: amounts by group and name, as ``{"injector": {"urls_new": 3}}``; counters without a count are absent.
+    ``output``: the pairs that the last step emitted; most jobs emit none.
     """
 
     counters: dict[str, dict[str, int]] = field(default_factory=dict)
     output: list[tuple[str, Any]] = field(default_factory=list, repr=False)
 
     def count(self, group: str, name: str) -> int:
-        """Return a counter, 0 when nothing was counted."""
+        """Return a counter, 0 if it is absent."""
         return self.counters.get(group, {}).get(name, 0)
 
     def group(self, name: str) -> dict[str, int]:
-        """Return the counters of a group by name; empty when nothing was counted."""
+        """Return the counters of a group by name; empty if it is absent."""
         return dict(self.counters.get(name, {}))
 
     def add_counters(self, counters: Mapping[str, Mapping[str, int]]) -> None:
-        """Add counters by group and name; Hadoop's group names end in a blank, which is left out."""
+        """Add counters by group and name; Hadoop's group names end with a space, which is stripped."""
         for group, names in counters.items():
             sums = self.counters.setdefault(group.strip(), {})
             for name, amount in names.items():
                 sums[name] = sums.get(name, 0) + amount
 
     def summary(self, group: str) -> str:
-        """Return the counters of a group as ``3 failed, 120 success``; empty when nothing was counted."""
+        """Return the counters of a group as ``3 failed, 120 success``; empty if it is absent."""
         return ", ".join(f"{amount} {name}" for name, amount in sorted(self.counters.get(group, {}).items()))
 
 
@@ -81,12 +81,12 @@ def runner_name(conf: Configuration) -> str:
 
 
 def map_task_count(conf: Configuration) -> int:
-    """Return how many map tasks to make: ``mapreduce.job.maps``, else one inline and one a core elsewhere."""
+    """Return the number of map tasks: ``mapreduce.job.maps``, else 1 inline and the number of cores elsewhere."""
     return conf.get_int("mapreduce.job.maps") or (1 if runner_name(conf) == "inline" else os.cpu_count() or 1)
 
 
 def reduce_task_count(conf: Configuration) -> int:
-    """Return how many reduce tasks to make: ``mapreduce.job.reduces``, else one inline and one a core elsewhere."""
+    """Return the number of reduce tasks: ``mapreduce.job.reduces``, else 1 inline and the number of cores elsewhere."""
     return conf.get_int("mapreduce.job.reduces") or (1 if runner_name(conf) == "inline" else os.cpu_count() or 1)
 
 
@@ -101,37 +101,48 @@ def run_job(
     reducers: int | None = None,
     output_dir: Path | None = None,
 ) -> JobResult:
-    """Run a job to its end.
+    """Run a job and wait until it finishes.
 
-    ``parameters`` are those that the job takes, none by default. ``expected_rows`` is about how many rows will be read, for
-    the progress shown; ``output_dir``: a folder for what the last step puts out, as part files, instead of the result. A
-    task's :class:`NutchError` is raised here again, whichever process it came from.
+    Args:
+        job_class: The job.
+        conf: Its properties.
+        splits: Its input; without splits the result is empty.
+        parameters: Parameters of the job, by default those without a batch.
+        title: Name of the job for progress and log.
+        expected_rows: Approximate number of rows to read, for the progress.
+        reducers: Number of reduce tasks, by default :func:`reduce_task_count`.
+        output_dir: Directory for the output of the last step as part files, instead of ``JobResult.output``.
+
+    Raises:
+        NutchError: The error of a task, from whichever process.
     """
     if not splits:
         return JobResult()
     runner = runner_name(conf)
-    asked: JobParameters = parameters or JobParameters()
-    if not isinstance(asked, job_class.parameters_class):
-        raise TypeError(f"{job_class.__name__} takes {job_class.parameters_class.__name__}, not {type(asked).__name__}")
-    check_store_reachable(conf, runner, job_class, asked)
+    job_parameters: JobParameters = parameters or JobParameters()
+    if not isinstance(job_parameters, job_class.parameters_class):
+        raise TypeError(
+            f"{job_class.__name__} takes {job_class.parameters_class.__name__}, not {type(job_parameters).__name__}"
+        )
+    check_store_reachable(conf, runner, job_class, job_parameters)
     if runner == "inline":
         limit_malloc_memory()
     with create_job_dir() as work:
         channel = work / "channel"
         channel.mkdir()
-        monitor = ProgressMonitor(channel, f"{title} {asked.batch_label}".rstrip(), expected_rows)
-        file = JobFile.from_conf(conf, asked, runner)
+        monitor = ProgressMonitor(channel, f"{title} {job_parameters.batch_label}".rstrip(), expected_rows)
+        file = JobFile.from_conf(conf, job_parameters, runner)
         file.lock_token = CURRENT_LOCK_TOKEN.get()
         batches = open_store(conf, DerivedRow)
         file.crawl_clock = batches.clock.next()
         arguments = ["-r", runner, "--no-conf", "--quiet", "--configuration", str(work / "configuration.json")]
-        # mrjob keeps its files in the job's own folder, which goes with the job
+        # mrjob's files are in the job's own directory, which is deleted with the job
         arguments += ["--cleanup", "ALL", "--cleanup-on-failure", "ALL", "--local-tmp-dir", str(work)]
         launch: hadoop_runner.HadoopLaunch | None = None
         if runner == "hadoop":
             from nutch2py.mapreduce.runners.hadoop import hadoop_runner
 
-            launch = hadoop_runner.HadoopLaunch.prepare(conf, work, splits, title, asked.batch_label)
+            launch = hadoop_runner.HadoopLaunch.prepare(conf, work, splits, title, job_parameters.batch_label)
             arguments += launch.arguments
             if not hadoop_runner.is_installed_on_nodes(conf):
                 file.conf_dirs = [f"{PACKAGE_DIR}/conf", f"{PACKAGE_DIR}/lib/nutch2py/_data/conf"]
@@ -144,12 +155,12 @@ def run_job(
 
             arguments += spark_runner.spark_arguments(conf, work)
         if runner != "inline":
-            arguments.append("--no-bootstrap-mrjob")  # tasks have it as they have this package
+            arguments.append("--no-bootstrap-mrjob")  # tasks import mrjob from the same place as this package
             arguments += [word for setting in _TASK_ENVIRONMENT for word in ("--cmdenv", setting)]
         file.write(work / "configuration.json")
         with (work / "splits").open("wb") as file_of_splits:
-            handed_on = embed_contents(splits) if runner == "hadoop" else splits
-            file_of_splits.writelines(encode_split(split) + b"\n" for split in handed_on)
+            task_splits = embed_contents(splits) if runner == "hadoop" else splits
+            file_of_splits.writelines(encode_split(split) + b"\n" for split in task_splits)
         logging.getLogger("mrjob").setLevel(logging.CRITICAL)
         job = job_class(args=[*arguments, str(work / "splits")])
         with _notify_step_listener(monitor, expected_rows), monitor, raise_on_sigterm(), job.make_runner() as mrjob:
@@ -160,8 +171,8 @@ def run_job(
             result = _run_and_collect(conf, job, mrjob, monitor, output_dir)
         if file.lock_token:
             sync_clock(batches)
-        if (account := STEP_LISTENER.get()) is not None:
-            account.step_finished(result.counters)
+        if (listener := STEP_LISTENER.get()) is not None:
+            listener.step_finished(result.counters)
         for group, names in sorted(result.counters.items()):
             for name, amount in sorted(names.items()):
                 _LOG.info("%s: %s %s = %d", title, group, name, amount)
@@ -170,15 +181,15 @@ def run_job(
 
 @contextmanager
 def _notify_step_listener(monitor: ProgressMonitor, expected: int | None) -> Iterator[None]:
-    """Let who keeps the job's account, if anybody does, see how far the step of the block is."""
-    account = STEP_LISTENER.get()
-    if account is not None:
-        account.step_started(monitor.row_count, expected, monitor.current_notes)
+    """Report the start and the end of a step to the listener of this context, if any."""
+    listener = STEP_LISTENER.get()
+    if listener is not None:
+        listener.step_started(monitor.row_count, expected, monitor.current_notes)
     try:
         yield
     finally:
-        if account is not None:
-            account.step_closed()
+        if listener is not None:
+            listener.step_closed()
 
 
 def _run_and_collect(
@@ -215,7 +226,7 @@ def _run_and_collect(
 def check_store_reachable(
     conf: Configuration, runner: str, job_class: type[TableJob[Any]], parameters: JobParameters
 ) -> None:
-    """Raise when tasks would run on machines that cannot reach what the job works on."""
+    """Raise ConfigurationError if tasks would run on machines that cannot reach the table or the output."""
     if runner != "hadoop" or conf.get_bool("storage.embedded.shared"):
         return
     location = store_location(conf)
@@ -236,10 +247,9 @@ def check_store_reachable(
 
 @contextmanager
 def raise_on_sigterm() -> Iterator[None]:
-    """Turn SIGTERM into an exception, so that tasks are ended, files removed and a lock given back before a job goes.
+    """Convert SIGTERM into an exception, so that a job stops its tasks, removes its files and releases its lock.
 
-    Not where a program has said itself what SIGTERM shall do: then it is for it to end the job. Afterwards all is as
-    it was.
+    Has no effect if the program has its own SIGTERM handler. The previous handler is restored afterwards.
     """
     ours = threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     if not ours:

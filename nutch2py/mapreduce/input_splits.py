@@ -1,4 +1,4 @@
-"""Map input: one line, one map task: a key range, what is due, a part of a batch list, or a piece of a file."""
+"""Map input, one task per line: a key range, due rows, a part of a batch list, or a part of a file."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _MIN_SPLIT_BYTES, _MAX_SPLIT_BYTES = 64 << 10, 16 << 20  # bytes of a file in on
 
 
 class RangeSplit(NamedTuple):
-    """Rows of the crawl's table with keys of a range."""
+    """Rows of the crawl's table in a key range."""
 
     key_range: KeyRange
     host: str = ""
-    """The machine that holds most of them, as their store names it; for the driver, tasks are not told."""
+    """The host that stores most of the rows, as the store names it; used by the driver, not sent to tasks."""
 
 
 class BatchListSplit(NamedTuple):
-    """Rows that a batch list names, those entries of it whose own keys lie in a range."""
+    """Rows of a batch list, of the list's entries in a key range."""
 
     key_range: KeyRange
 
 
 class DueIndexSplit(NamedTuple):
-    """Rows that the index of what is due lists within spans of time (first and last, ms).
+    """Rows that the due index lists in ranges of time (first and last, ms).
 
-    ``partition``: of an index that is read in parts, one of :meth:`nutch2py.table.due_index.DueIndex.partitions`.
+    ``partition``: for an index that is read in parallel, one of :meth:`nutch2py.table.due_index.DueIndex.partitions`.
     """
 
     spans: list[TimeSpan]
@@ -41,13 +41,13 @@ class DueIndexSplit(NamedTuple):
 
 
 class DerivedTableSplit(NamedTuple):
-    """Rows of the derived table ``batch`` with keys of a range."""
+    """Rows of the derived table ``batch`` in a key range."""
 
     key_range: KeyRange
 
 
 class FileSplit(NamedTuple):
-    """Lines of a text file that begin at ``start`` (included) up to ``stop`` (excluded), byte offsets."""
+    """Lines of a text file that start at ``start`` (included) up to ``stop`` (excluded), byte offsets."""
 
     path: str
     start: int
@@ -55,16 +55,16 @@ class FileSplit(NamedTuple):
     order: int
     """Rank of the split among all, for rules like "the last line wins"."""
     content: bytes | None = None
-    """The lines themselves, when the task cannot read the file: it runs on another machine."""
+    """The lines themselves, for a task on another machine that cannot read the file."""
     lines_before: int = 0
-    """With ``content``: how many lines of the file stand before it."""
+    """With ``content``: number of lines of the file before it."""
 
 
 Split = RangeSplit | BatchListSplit | DueIndexSplit | DerivedTableSplit | FileSplit
 
 
 def range_splits(store: DataStore[Any], query: TableQuery, task_count: int) -> list[Split]:
-    """Return what a query reads of a table, cut for about so many tasks."""
+    """Split the input of a query into about ``task_count`` parts."""
     ranges = store.key_ranges(query, task_count)
     hosts = store.range_hosts(ranges) if len(ranges) > 1 else [""]
     return [RangeSplit(*each) for each in zip(ranges, hosts, strict=True)]
@@ -102,7 +102,7 @@ def decode_split(line: bytes) -> Split:
 
 
 def split_files(paths: Iterable[Path], split_count: int) -> list[FileSplit]:
-    """Cut text files into about ``split_count`` pieces in all, each of one file."""
+    """Split text files into about ``split_count`` parts in total, each of one file."""
     sizes = []
     for path in paths:
         try:
@@ -120,9 +120,9 @@ def split_files(paths: Iterable[Path], split_count: int) -> list[FileSplit]:
 
 
 def embed_contents(splits: Iterable[Split]) -> Iterator[Split]:
-    """Yield splits with their lines in them, for tasks that cannot read the files.
+    """Yield splits with their lines included, for tasks that cannot read the files.
 
-    Each file is read once, and one piece of it is in memory: the pieces of a file come in their order.
+    Each file is read once, and one part is in memory at a time: the parts of a file must be in their order.
     """
     before: dict[str, int] = {}
     for split in splits:
@@ -136,7 +136,7 @@ def embed_contents(splits: Iterable[Split]) -> Iterator[Split]:
 
 
 def count_lines_before(split: FileSplit) -> int:
-    """Return how many lines of the file stand before those of the split; reads the file up to there."""
+    """Return the number of lines of the file before the split; reads the file up to there."""
     if split.content is not None:
         return split.lines_before
     if not split.start:
@@ -145,11 +145,11 @@ def count_lines_before(split: FileSplit) -> int:
         count, left = 0, split.start - 1
         while left and (part := file.read(min(left, 1 << 20))):
             count, left = count + part.count(b"\n"), left - len(part)
-        return count + 1  # that which began before, and is read by the split before
+        return count + 1  # the line that started earlier, which the previous split reads
 
 
 def read_split_lines(split: FileSplit) -> Iterable[bytes]:
-    """Yield the lines of a piece: those whose first byte lies in it, as Hadoop's TextInputFormat cuts."""
+    """Yield the lines of a part: those whose first byte is in it, as in Hadoop's TextInputFormat."""
     if split.content is not None:
         yield from io.BytesIO(split.content)
         return
@@ -157,7 +157,7 @@ def read_split_lines(split: FileSplit) -> Iterable[bytes]:
         at = split.start
         if at:
             file.seek(at - 1)
-            at += len(file.readline()) - 1  # the line that began before belongs to the piece before
+            at += len(file.readline()) - 1  # the line that started earlier belongs to the previous part
         for line in file if at < split.stop else ():
             yield line
             at += len(line)

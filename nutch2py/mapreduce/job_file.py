@@ -1,4 +1,4 @@
-"""The file by which a driver hands its tasks what they work with: properties, folders, parameters."""
+"""The file in which the driver passes properties, directories and parameters to its tasks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nutch2py.mapreduce.job_parameters import JobParameters
 
 
 class JobFile(msgspec.Struct):
-    """What the driver hands to tasks in a file. ``parameters``: those of the job, as JSON that ``takes`` decodes.
+    """Contents of the job file. ``parameters``: those of the job, as JSON of its ``parameters_class``.
 
-    ``base_dir``: the folder that relative paths start from, which the driver was started in. ``channel_dir``: the folder
-    through which tasks talk to the driver, "" where they cannot; ``driver_pid``: its process id, 0 when it is on another
-    machine. ``lock_token``: the token of the lock under which they write, "" for none.
-    ``crawl_clock``: of the crawl, when the job began.
+    ``base_dir``: the directory that relative paths start from: the driver's working directory. ``channel_dir``: the
+    directory through which tasks report to the driver, "" if there is none; ``driver_pid``: its process id, 0 when it
+    is on another machine. ``lock_token``: the token of the lock under which tasks write, "" for none. ``crawl_clock``:
+    time of the crawl's clock when the job started.
     """
 
     properties: dict[str, str]
@@ -33,7 +33,7 @@ class JobFile(msgspec.Struct):
 
     @classmethod
     def from_conf(cls, conf: Configuration, parameters: JobParameters, runner: str) -> JobFile:
-        """Return what tasks are handed: every property, with what comes from the environment as the driver has it."""
+        """Build the contents: every property, with environment variables expanded as for the driver."""
         properties = {
             name: conf.get(name, "") if "${env." in value else value for name, value in conf.raw_properties().items()
         }
@@ -41,14 +41,14 @@ class JobFile(msgspec.Struct):
         return cls(properties, [str(folder) for folder in conf.conf_dirs], encoded, runner, str(conf.base_dir))
 
     def write(self, path: Path) -> None:
-        """Write the file; only its owner can read it, for it may hold passwords."""
+        """Write the file, readable by its owner only, because it may contain passwords."""
         with os.fdopen(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
             file.write(msgspec.json.encode(self))
 
 
 @lru_cache(maxsize=8)
 def read_job_file(path: str) -> tuple[JobFile, Configuration]:
-    """Return what a file holds, and the configuration of its properties."""
+    """Return the contents of a job file, and the configuration of its properties."""
     file = msgspec.json.decode(Path(path).read_bytes(), type=JobFile)
     folders = [Path(folder).absolute() for folder in file.conf_dirs]
     return file, Configuration(file.properties, folders, Path(file.base_dir))

@@ -1,8 +1,8 @@
-"""What a run is asked for: the parameters of a job, typed, which go to its tasks beside the properties.
+"""Parameters of a job run, typed, which are sent to its tasks along with the properties.
 
-Properties are what users set; parameters are what one run was asked for. Each job module has one frozen dataclass of
-them, checked where it is made; :func:`nutch2py.mapreduce.driver.run_job` carries it, and a task reads it as
-``self.parameters``. No ``-D`` reaches a parameter.
+Properties are set by users; parameters belong to one run. Each job module has a frozen dataclass of them, which
+validates itself. :func:`nutch2py.mapreduce.driver.run_job` passes it to tasks, which read it as ``self.parameters``.
+``-D`` does not affect parameters.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from nutch2py.conf.property_ranges import COUNT, LONG_MAX, NumberRange
 from nutch2py.errors import UsageError
 
 ALL = "-all"
-"""Stands for a batch id: the rows of every batch."""
+"""As batch id: the rows of every batch."""
 REINDEX = "-reindex"
-"""Stands for a batch id: every parsed row, whatever its batch."""
+"""As batch id: every parsed row, whatever its batch."""
 SCORES = "-scores"
-"""Stands for a batch id of index: the scores of all documents, without the documents."""
+"""As batch id of index: the scores of all documents, without the documents."""
 TIME_RANGE, NON_NEGATIVE, POSITIVE = NumberRange(0, LONG_MAX), NumberRange(0, LONG_MAX), NumberRange(1, COUNT.high)
-"""Ranges: ms since 1970; how many, or a seed; how many, at least one."""
+"""Ranges: ms since 1970; a count or a seed; a count of at least one."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobParameters:
-    """What a job takes that works on the whole table, or on files. The base of all parameters."""
+    """Parameters of a job on the whole table, or on files. Base class of all parameters."""
 
     ranges: ClassVar[Mapping[str, NumberRange]] = {}
-    """What the parameters that are numbers may be, by their names."""
+    """Ranges of the numeric parameters, by name."""
 
     def __post_init__(self) -> None:
-        """Refuse a number out of its range."""
+        """Raise ValueError for a number out of its range."""
         for name, allowed in self.ranges.items():
             number = getattr(self, name)
             fits = isinstance(number, int if allowed.integer else int | float) and not isinstance(number, bool)
@@ -41,20 +41,20 @@ class JobParameters:
 
     @property
     def batch_label(self) -> str:
-        """The batch that the job works on, "" when it works on none: for labels and progress."""
+        """The batch that the job works on, "" for none: for labels and progress."""
         return ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchParameters(JobParameters):
-    """What a job takes that works on a batch. ``batch_id``: its id, or one of ``all_batches_ids``."""
+    """Parameters of a job on a batch. ``batch_id``: its id, or one of ``all_batches_ids``."""
 
     all_batches_ids: ClassVar[tuple[str, ...]] = (ALL,)
-    """What may stand for the id, for every batch."""
+    """Values that select every batch."""
     batch_id: str
 
     def __post_init__(self) -> None:
-        """Refuse an id that names no batch, and a number out of its range."""
+        """Raise for an invalid batch id, and for a number out of its range."""
         super().__post_init__()
         if not self.batch_id:
             raise UsageError("BatchId not set (or -all not specified)!")
@@ -73,5 +73,5 @@ class BatchParameters(JobParameters):
 
     @property
     def is_all_batches(self) -> bool:
-        """Whether the rows of every batch are meant."""
+        """Whether all batches are selected."""
         return self.batch_id in (ALL, REINDEX)

@@ -1,7 +1,7 @@
-"""The lines that pass between map and reduce: a key that sorts as it reads, a tab, and a JSON value.
+"""Line formats between map and reduce: a key that sorts bytewise, a tab, and a JSON value.
 
-Keys are not quoted, so that bytewise order of the lines is the order of the keys on every runner; the few characters
-that would end a key or a line early (tab, line feed, carriage return: Hadoop streaming cuts there) are escaped.
+Keys are not quoted, so that the bytewise order of lines is the order of keys on every runner. Tab, line feed and
+carriage return are escaped, because Hadoop streaming ends keys and lines at them.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ def escape_key(key: str) -> str:
 
 
 def unescape_key(key: str) -> str:
-    """Return what :func:`escape_key` was given."""
+    """Reverse :func:`escape_key`."""
     return _ESCAPED.sub(lambda match: _UNESCAPE[match[0]], key) if "\\" in key else key
 
 
-_PARTITION_DIGITS = 5  # digits of a partition in its key
-_FIRST_SUFFIX_CHAR, _SUFFIX_CHARS = ord("0"), 43  # characters behind them, up to "Z": none that has to be escaped
+_PARTITION_DIGITS = 5  # digits of the partition in its key
+_FIRST_SUFFIX_CHAR, _SUFFIX_CHARS = ord("0"), 43  # characters after the digits, up to "Z": none needs escaping
 
 
 @cache
 def partition_key(number: int, partitions: int) -> str:
-    """Return the key of a group that is to be in reduce task ``number`` of ``partitions``; keys sort by the number.
+    """Return the key of a group for reduce task ``number`` of ``partitions``; keys sort by the number.
 
-    Hadoop's KeyFieldBasedPartitioner takes the hash of the key, by which two of twelve partitions come after others in
-    one task while two tasks have nothing to do. So the digits are followed by what brings the hash to the number.
+    Hadoop's KeyFieldBasedPartitioner uses the hash of the key. With plain numbers, two of twelve partitions would share
+    a task with others while two tasks stay idle. So a suffix after the digits adjusts the hash to the number.
     """
     name = f"{number:0{_PARTITION_DIGITS}d}"
     for rest in count():
@@ -56,7 +56,7 @@ def partition_key(number: int, partitions: int) -> str:
 
 
 def partition_of_key(key: str) -> str:
-    """Return the number that :func:`partition_key` was given, as text."""
+    """Return the number in a key of :func:`partition_key`, as text."""
     return key[:_PARTITION_DIGITS]
 
 
@@ -64,7 +64,7 @@ def _hadoop_hash(key: str) -> int:
     value = 0
     for byte in key.encode("ascii"):
         value = 31 * value + byte
-    return value & 0x7FFFFFFF  # of 32 bits with sign, without it
+    return value & 0x7FFFFFFF  # signed 32-bit to unsigned
 
 
 class KeyValueProtocol:
@@ -75,7 +75,7 @@ class KeyValueProtocol:
         self._last_key = ""
 
     def read(self, line: bytes) -> tuple[str, Any]:
-        """Decode a line; a key that repeats is decoded once."""
+        """Decode a line; a repeated key is decoded once."""
         raw, _, value = line.partition(b"\t")
         if raw != self._last_raw:
             self._last_raw, self._last_key = raw, unescape_key(raw.decode("utf-8", "surrogateescape"))
@@ -90,7 +90,7 @@ class SortedTextProtocol(KeyValueProtocol):
     """Raw key, tab, raw text, both escaped: for jobs that sort their values (``SORT_VALUES``)."""
 
     def read(self, line: bytes) -> tuple[str, str]:
-        """Decode a line. Hadoop, which sorts by key and value as two key fields, puts a tab behind them."""
+        """Decode a line. Hadoop sorts by key and value as two key fields, and appends a tab."""
         raw, _, value = line.partition(b"\t")
         if raw != self._last_raw:
             self._last_raw, self._last_key = raw, unescape_key(raw.decode("utf-8", "surrogateescape"))
@@ -105,26 +105,26 @@ class SortedTextProtocol(KeyValueProtocol):
 
 
 class SortedBytesProtocol:
-    """The lines of :class:`SortedTextProtocol`, written many at once, and parted but not decoded when they are read.
+    """The lines of :class:`SortedTextProtocol`, encoded in bulk; reading splits them without decoding.
 
-    For jobs of so many pairs that what each of them costs is most of their work.
+    For jobs with so many pairs that the cost per pair dominates.
     """
 
     read = staticmethod(methodcaller("partition", b"\t"))
-    """Return a key, the tab, and a value: as bytes, escaped, perhaps with blanks behind it (:func:`decode_sorted_text`)."""
+    """Splits a line into key, tab and value: escaped bytes, perhaps with trailing blanks."""
 
     def __init__(self) -> None:
         self._write = SortedTextProtocol().write
 
     def write(self, key: str, value: str | bytes) -> bytes:
-        """Encode a line; bytes are lines that :func:`encode_sorted_lines` made, and stay as they are."""
+        """Encode a line; bytes are lines of :func:`encode_sorted_lines`, and stay unchanged."""
         return value if isinstance(value, bytes) else self._write(key, value)
 
 
 def encode_sorted_lines(keys: Sequence[str], values: Sequence[str], prefix: str = "", suffix: str = "") -> bytes:
-    """Return the lines of some pairs as :class:`SortedTextProtocol` has them, the end of the last one left out.
+    """Return pairs as lines of :class:`SortedTextProtocol`, without the end of the last line.
 
-    ``prefix`` and ``suffix`` stand around each of the values.
+    ``prefix`` and ``suffix`` are added to each value.
     """
     text = f"{suffix}\n".join(map(f"\t{prefix}".join, zip(keys, values, strict=True))) + suffix
     if "\\" in text or "\r" in text or text.count("\n") != len(keys) - 1 or text.count("\t") != len(keys):
@@ -134,14 +134,14 @@ def encode_sorted_lines(keys: Sequence[str], values: Sequence[str], prefix: str 
 
 
 def decode_sorted_text(escaped: bytes | str) -> str:
-    """Return the key or value that :class:`SortedBytesProtocol` has read; what another one has read stays."""
+    """Decode a key or value of :class:`SortedBytesProtocol`; text of other protocols stays unchanged."""
     return escaped if isinstance(escaped, str) else unescape_key(escaped.decode("utf-8", "surrogateescape"))
 
 
 class StreamedTextProtocol:
-    """mrjob protocol: text of any lines, for people, through Hadoop streaming.
+    """mrjob protocol: text of any number of lines, for people, through Hadoop streaming.
 
-    That ends a line at a carriage return, too, and puts a line feed in its place; :func:`unescape_streamed_text` undoes it.
+    Hadoop streaming replaces a carriage return by a line feed; :func:`unescape_streamed_text` restores it.
     """
 
     def read(self, line: bytes) -> tuple[None, bytes]:
@@ -154,7 +154,7 @@ class StreamedTextProtocol:
 
 
 def unescape_streamed_text(data: bytes) -> bytes:
-    """Return what :class:`StreamedTextProtocol` was given."""
+    """Reverse :class:`StreamedTextProtocol`."""
     return data.replace(b"\x1br", b"\r").replace(b"\x1b[", b"\x1b")
 
 

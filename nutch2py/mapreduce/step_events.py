@@ -1,4 +1,4 @@
-"""What a driver tells of the steps of a job, while they run and when they are done, to who keeps its account."""
+"""Events of a job's MapReduce steps, for the listener that records the job."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from typing import Protocol
 
 
 class StepListener(Protocol):
-    """Takes word of the MapReduce jobs that a job consists of, one after the other."""
+    """Receives the start and end of each MapReduce step of a job."""
 
     def step_started(
         self, count_rows: Callable[[], int], expected: int | None, get_notes: Callable[[], list[str]] = list
     ) -> None:
-        """Take word that a step begins.
+        """Receive the start of a step.
 
-        ``count_rows`` tells how many it has done, of about ``expected``; ``get_notes`` what its tasks say of how they go.
+        ``count_rows`` returns the number of rows done, of about ``expected``; ``get_notes`` the status texts of its
+        tasks.
         """
 
     def step_finished(self, counters: Mapping[str, Mapping[str, int]]) -> None:
-        """Take word that a step is done, and what it counted; not of one that failed."""
+        """Receive the counters of a step that has succeeded."""
 
     def step_closed(self) -> None:
-        """Take word that the rows of a step can no more be asked for, however it ended."""
+        """Receive the end of a step, successful or not: ``count_rows`` must not be called any more."""
 
 
 STEP_LISTENER: ContextVar[StepListener | None] = ContextVar("ACCOUNT", default=None)
-"""Who keeps the account of the job in this thread."""
+"""The listener that records the job of this context."""

@@ -1,11 +1,9 @@
 """TableJob: a job over a table, as an mrjob job.
 
-A subclass says which ``fields`` it reads, and defines :meth:`TableJob.map_pages` (rows in, pairs out) and, unless it is
-map-only, :meth:`TableJob.reduce_groups` (groups in, pairs out). Both may write rows. It then runs unchanged in this
-process, in child processes, on Hadoop and on Spark. This module and :mod:`nutch2py.mapreduce.runners.local_runners` are the only ones
-that know mrjob's inner side.
-
-Which class of mrjob's runs a job; each is imported when it is needed, for a task needs none of them.
+A subclass declares the ``fields`` that it reads, and defines :meth:`TableJob.map_pages` (rows in, pairs out) and,
+unless it is map-only, :meth:`TableJob.reduce_groups` (groups in, pairs out). Both may write rows. It then runs
+unchanged in this process, in child processes, on Hadoop and on Spark. Only this module and
+:mod:`nutch2py.mapreduce.runners.local_runners` use internals of mrjob.
 """
 
 from __future__ import annotations
@@ -58,7 +56,7 @@ from nutch2py.table.row_validation import RowValidator
 
 
 def get_runner_class(name: str | None) -> type[Any]:
-    """Return the class of a runner by its name; each brings half of mrjob with it."""
+    """Return the class of a runner by its name. Imported lazily: each imports half of mrjob, and tasks need none."""
     match name:
         case None | "inline":
             from nutch2py.mapreduce.runners.local_runners import InlineRunner
@@ -89,8 +87,8 @@ Pages = Iterator[tuple[str, WebPage]]
 _KEY, _VALUE = itemgetter(0), itemgetter(-1)
 _CHANNEL_NUMBERS = (
     itertools.count()
-)  # not id(): it is given again, and a task would write over the rows of one before it
-_KEYS_PER_READ = 500  # rows read at once through a batch list
+)  # not id(): it is reused, and a task would overwrite the row count of an earlier one
+_KEYS_PER_READ = 500  # rows of a batch list that are read at once
 ROWS_UNREADABLE_COUNTER = "rows_unreadable"
 _JOB_SCRIPT = """\
 import os, sys
@@ -113,21 +111,21 @@ if __name__ == "__main__":
 class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
     """A job over the crawl's table, ``TableJob[its parameters]``.
 
-    Tasks find what the run was asked for in ``self.parameters``, the properties in ``self.conf``, the table in
+    Tasks read the parameters of the run as ``self.parameters``, the properties as ``self.conf``, the table as
     ``self.store``.
     """
 
     parameters_class: ClassVar[type[JobParameters]] = JobParameters
-    """The class of the parameters, as the subclass names it in brackets."""
+    """The class of the parameters: the type argument of the subclass."""
     fields: frozenset[Field[Any]] = frozenset()
-    """What the job reads of a page; :meth:`prepare` may set it by the configuration."""
+    """The columns of a page that the job reads; :meth:`prepare` may set it by the configuration."""
     mark: MarkCondition | None = None  # only rows with this mark; set by prepare() from the parameters
     reduce_steps: int = 1
-    """How many times groups are reduced after the map step; 0: the pairs of the map step are the result."""
+    """Number of reduce steps after the map step; 0: the output of the map step is the result."""
     plugin_points: ClassVar[tuple[str, ...]] = ()
-    """Extension points of which every task needs the plug-ins."""
+    """Extension points whose plug-ins every task needs."""
     writes_text: ClassVar[bool] = False
-    """A job without reduce step may yield ``(None, bytes)``: lines for people, as they are."""
+    """A job without reduce step may yield ``(None, bytes)``: lines for people, unchanged."""
 
     INPUT_PROTOCOL = BytesValueProtocol
     INTERNAL_PROTOCOL: ClassVar[type[KeyValueProtocol | SortedBytesProtocol]] = KeyValueProtocol
@@ -141,7 +139,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
     }
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Note the parameters that ``class NameJob(TableJob[NameParameters])`` says."""
+        """Set the parameters class from ``class NameJob(TableJob[NameParameters])``."""
         super().__init_subclass__(**options)
         for base in cls.__dict__.get("__orig_bases__", ()):
             (taken,) = get_args(base) or (None,)
@@ -155,32 +153,34 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         if self.is_task() and self.job_file.driver_pid not in (0, os.getpid()):
             watch_driver(self.job_file.driver_pid, self.job_file.channel_dir)
             exit_on_signals()
-            if self.job_file.runner == "local":  # where a relative path of a property means what it means to the driver
+            if (
+                self.job_file.runner == "local"
+            ):  # relative paths in properties are relative to the driver's working directory
                 self.options.configuration = os.path.abspath(self.options.configuration)  # noqa: PTH100
                 os.chdir(self.job_file.base_dir)
 
     @classmethod
     def describe_local_outputs(cls, conf: Configuration, parameters: ParametersT) -> str:
-        """Return what the job writes to the disk of the machine that a task runs on, in words; empty: nothing."""
+        """Describe the output that the job writes to local disks of tasks; empty if none."""
         return ""
 
     def jobconf(self) -> dict[str, str]:
-        """Return what Hadoop streaming shall know of the job."""
+        """Return the job's properties for Hadoop streaming."""
         jobconf: dict[str, str] = dict(super().jobconf())
         if self.writes_text:
-            # lines are text, not key and value: streaming would put a tab behind one that has none
+            # lines are text without a key: streaming would append a tab
             jobconf["stream.map.output"] = "keyonlytext"
         return jobconf
 
     def output_protocol(self) -> Any:
-        """Return what writes the output of the last step."""
+        """Return the protocol for the output of the last step."""
         if not self.writes_text:
             return super().output_protocol()
         streamed = self.is_task() and self.job_file.runner == "hadoop"
         return StreamedTextProtocol() if streamed else BytesValueProtocol()
 
     def configure_args(self) -> None:
-        """Declare the one option that every task gets: the file with the whole configuration."""
+        """Declare the one option of all tasks: the file with the whole configuration."""
         super().configure_args()
         self.add_file_arg("--configuration", help="JSON file with the job's properties, folders and parameters")
 
@@ -193,17 +193,17 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
 
     @property
     def job_file(self) -> JobFile:
-        """What the driver handed over."""
+        """The job file that the driver wrote."""
         return read_job_file(os.path.abspath(self.options.configuration))[0]  # noqa: PTH100
 
     @cached_property
     def conf(self) -> Configuration:
-        """The properties, as the user set them."""
+        """The properties of the job."""
         return read_job_file(os.path.abspath(self.options.configuration))[1]  # noqa: PTH100
 
     @cached_property
     def parameters(self) -> ParametersT:
-        """What this run was asked for."""
+        """The parameters of this run."""
         found: Any = msgspec.json.decode(self.job_file.parameters, type=self.parameters_class)
         asked: ParametersT = found
         return asked
@@ -220,26 +220,26 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
 
     @cached_property
     def channel(self) -> TaskChannel:
-        """Where rows done and log lines go."""
+        """Channel for row counts and log lines."""
         return TaskChannel(self.job_file.channel_dir, str(next(_CHANNEL_NUMBERS)), self.set_status)
 
     @cached_property
     def plugin_failures(self) -> PluginFailureTracker:
-        """Pages on which a plug-in failed."""
+        """Counts pages on which a plug-in failed."""
         channel = self.channel
         return PluginFailureTracker(self.conf, self.count, channel.log_line, channel.report_plugin_failure)
 
-    # what a subclass defines
+    # methods for subclasses
 
     def prepare(self) -> None:
-        """Set up a task: called once before the first row."""
+        """Prepare a task: called once before the first row."""
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Map the rows of one split."""
         raise TypeError(f"{type(self).__name__} has no map_pages")
 
     def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
-        """Map a piece of a text file."""
+        """Map a part of a text file."""
         raise TypeError(f"{type(self).__name__} does not read files")
 
     def map_derived_rows(self, split: DerivedTableSplit) -> Iterator[KeyValuePair]:
@@ -250,14 +250,14 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         """Reduce the groups of one task, in key order; each group must be consumed before the next is taken."""
         raise TypeError(f"{type(self).__name__} has no reduce_groups")
 
-    # what mrjob calls
+    # methods that mrjob calls
 
     def mapper(self, _: None, line: bytes) -> Iterator[KeyValuePair]:
-        """Map one split; here so that mrjob knows there is a mapper."""
+        """Map one split; defined so that mrjob detects a mapper."""
         yield from self.map_split(decode_split(line))
 
     def reducer(self, key: str, values: Iterator[Any]) -> Iterator[KeyValuePair]:
-        """Reduce one group; here so that mrjob knows there is a reducer."""
+        """Reduce one group; defined so that mrjob detects a reducer."""
         yield from self.reduce_groups(iter([(key, values)]))
 
     def map_split(self, split: Split) -> Iterator[KeyValuePair]:
@@ -288,14 +288,14 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
             self._finish_task("reduce")
 
     def _wrap_protocols(self, step_num: int, step_type: str) -> tuple[Callable[[], Iterator[Any]], Callable[..., None]]:
-        """Return what reads the lines of a step and what writes them; mrjob's own does more for each line."""
+        """Return functions that read and write the lines of a step; faster per line than mrjob's own."""
         read, write = self.pick_protocols(step_num, step_type)
         put = self.stdout.write
 
         def write_line(key: Any, value: Any) -> None:
             put(write(key, value) + b"\n")
 
-        ends = read is not SortedBytesProtocol.read  # which leaves blanks to who reads a value
+        ends = read is not SortedBytesProtocol.read  # which leaves trailing blanks to the reader of a value
         lines = (line.rstrip(b"\r\n") for line in self._read_input()) if ends else self._read_input()
         return lambda: map(read, lines), write_line
 
@@ -305,7 +305,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
 
     @contextmanager
     def _report_errors(self) -> Iterator[None]:
-        """Tell the driver why the task fails: it sees no exception of another process."""
+        """Report the error of the task to the driver, which cannot see an exception of another process."""
         self.store.clock.observe(self.job_file.crawl_clock)
         if self.job_file.runner == "local":  # a process of its own
             log_file.attach_log_handler(self.conf.secret_values())
@@ -317,11 +317,11 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
             if runner == "inline" and not known:
                 raise
             found = error if isinstance(error, NutchError) else temp_disk_error(error)
-            told = found or NutchError(f"{type(error).__name__}: {error}")
-            self.channel.report_error(told, "" if known else traceback.format_exc())
+            reported = found or NutchError(f"{type(error).__name__}: {error}")
+            self.channel.report_error(reported, "" if known else traceback.format_exc())
             if runner == "hadoop":
                 traceback.print_exc()
-                raise SystemExit(told.exit_code) from error  # Hadoop's client shows the code
+                raise SystemExit(reported.exit_code) from error  # Hadoop's client shows the code
             raise
 
     def _finish_task(self, step: str) -> None:
@@ -339,10 +339,10 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
 
     @contextmanager
     def write_batch(self, before_write: Callable[[], object] | None = None) -> Iterator[WriteBatch]:
-        """Give a batch of writes to the crawl's table; rows that the store refuses are counted at its end.
+        """Yield a batch of writes to the crawl's table; rows that the store rejects are counted at its end.
 
-        ``before_write`` runs before it writes, whenever it writes: see :attr:`nutch2py.table.WriteBatch.before_flush`. A job
-        that has lost its lock writes nothing more: see :meth:`check_lock`.
+        ``before_write`` runs before each flush: see :attr:`nutch2py.table.WriteBatch.before_flush`. A job that has lost
+        its lock stops writing: see :meth:`check_lock`.
         """
         with self.store.batch(lambda: self._before_write(before_write)) as batch:
             yield batch
@@ -355,7 +355,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
             before()
 
     def check_lock(self) -> None:
-        """Raise :class:`nutch2py.errors.LockLostError` when another job has taken the place of this one."""
+        """Raise :class:`nutch2py.errors.LockLostError` when another job has taken over."""
         check_lock(self.job_file.lock_token, lambda: self.derived_store, is_remote=not self.job_file.driver_pid)
 
     def count(self, group: str, name: str, amount: int = 1) -> None:
@@ -372,7 +372,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         return self.iter_readable_pages(source)
 
     def iter_readable_pages(self, source: Iterable[tuple[str, WebPage]]) -> Pages:
-        """Yield the rows that the job can work on, counting all as progress."""
+        """Yield the rows that the job can process, counting all as progress."""
         advance = self.channel.advance
         for key, page in source:
             if self.is_readable(key, page):
@@ -380,7 +380,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
             advance()
 
     def is_readable(self, key: str, page: WebPage) -> bool:
-        """Tell whether a job can work on a row: one with a cell of another type is named, counted, left as it is."""
+        """Return whether the job can process a row; one with a cell of a wrong type is logged, counted and skipped."""
         return self._row_validator.is_valid(key, page)
 
     def _read_batch_list_pages(self, split: BatchListSplit) -> Pages:
@@ -407,12 +407,12 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         if keys:
             yield keys
 
-    # what makes mrjob run it everywhere
+    # mrjob needs these to run the job everywhere
 
     def mr_job_script(self) -> str:
-        """Return a stub that imports the job from its package: mrjob would copy the module alone and run it as main.
+        """Return a script that imports the job from its package: mrjob would copy the module and run it as main.
 
-        It stands beside the job's file, and goes with it.
+        The script is next to the job file, and is deleted with it.
         """
         name = type(self).__name__
         path = Path(self.options.configuration).with_name(f"run_{name}.py")
@@ -428,9 +428,9 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         return str(path)
 
     def make_runner(self) -> Any:
-        """Return what runs the job; mrjob's own refuses words like ``--spark`` among those of the whole program.
+        """Create the runner; mrjob's own rejects options like ``--spark`` among those of the whole program.
 
-        Input comes from files: the program's standard input, which may be closed, is left alone.
+        Input comes from files: the program's standard input, which may be closed, is not used.
         """
         runner = get_runner_class(self.options.runner)(**{**self._runner_kwargs(), "stdin": BytesIO()})
         runner.job_class = type(self)

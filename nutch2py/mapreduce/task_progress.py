@@ -1,8 +1,8 @@
-"""What tasks tell the driver while they run: rows done, lines for the log, and the error that ended them.
+"""Progress of tasks: rows done, log lines, and the error that ended a task, from tasks to the driver.
 
-Tasks run inside the driver (inline), as its children (local) or elsewhere (Hadoop). The first two share a folder, the
-channel: each task keeps its count of rows in a file of its own and appends log lines to a common one. On Hadoop there
-is no channel: counts become the task's status line, which also keeps it from being killed, and lines go to its log.
+Tasks run inside the driver (inline), as its children (local) or elsewhere (Hadoop). The first two share a directory,
+the channel: each task writes its row count to its own file and appends log lines to a common one. On Hadoop there is no
+channel: counts become the task's status line, which also prevents a timeout, and lines go to the task's log.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ from nutch2py.support import log_file
 from nutch2py.support.reporting import Progress, current_reporter
 from nutch2py.support.retry import failed_attempt_count
 
-_COUNT_INTERVAL = 0.25  # seconds between two writes of a count
+_COUNT_INTERVAL = 0.25  # seconds between two updates of a count
 _STATUS_INTERVAL = 10.0  # seconds between two status lines on Hadoop
-_IDLE_CPU_SECONDS = (
-    0.02  # CPU seconds in a tick below which a task counts as hanging that has done no row and says nothing
-)
+_IDLE_CPU_SECONDS = 0.02  # CPU seconds in a status interval below which a task without rows or notes counts as hanging
 TASK_ERROR_PREFIX = "nutch2py.error "
-"""What begins the line on a task's standard error that says, as JSON, why it ends; on Hadoop."""
+"""Prefix of the line with the error of a task, as JSON, on its standard error; on Hadoop."""
 
 
 class TaskChannel:
@@ -56,10 +54,11 @@ class TaskChannel:
             threading.Thread(target=self._report_status, name="status", daemon=True).start()
 
     def _report_status(self) -> None:
-        """Report the status as long as the task does something: one that says nothing is killed after its time-out.
+        """Report the status while the task is active: Hadoop kills a silent task after its timeout.
 
-        A note counts, too: waiting politely takes neither rows nor processor time. It is the task's own work that gives
-        notes, never a thread beside it. So does a try at a service that is away, which has a time-out of its own.
+        A note counts as activity, because waiting politely takes neither rows nor CPU time. Notes come from the task's
+        own work, never from a background thread. A retry of an unavailable service counts, too; it has a timeout of its
+        own.
         """
         before, cpu = (-1, 0, 0), 0.0
         while not self._closed.wait(_STATUS_INTERVAL):
@@ -69,7 +68,7 @@ class TaskChannel:
             before, cpu = done, now
 
     def advance(self, rows: int = 1) -> None:
-        """Count rows as done."""
+        """Add to the count of rows done."""
         self._rows += rows
         if self._dir is None:
             return
@@ -85,7 +84,7 @@ class TaskChannel:
             self._set_status(f"{self._rows} rows{', ' if self._note else ''}{self._note}")
 
     def set_note(self, text: str) -> None:
-        """Say in a few words how the task goes: shown beside the rows until the next note, and a sign of life."""
+        """Set a short status text, shown next to the rows until the next note; counts as activity."""
         self._note = text
         self._note_count += 1
         if self._note_file is not None:
@@ -94,14 +93,14 @@ class TaskChannel:
             part.replace(self._note_file)
 
     def log_line(self, text: str) -> None:
-        """Print a line of the job's log."""
+        """Write a line to the job's log."""
         if self._log_file is not None:
             os.write(self._log_file, (text.replace("\n", " ") + "\n").encode("utf-8", "replace"))
         else:
             print(text, file=sys.stderr)
 
     def report_error(self, error: NutchError, trace: str = "") -> None:
-        """Tell the driver why the task ends, in the user's words; ``trace`` is for developers."""
+        """Report to the driver why the task fails, for users; ``trace`` is for developers."""
         message = orjson.dumps({"kind": type(error).__name__, "text": str(error), "trace": trace})
         if self._dir is None:
             print(f"{TASK_ERROR_PREFIX}{message.decode()}", file=sys.stderr, flush=True)
@@ -111,7 +110,7 @@ class TaskChannel:
         part.replace(self._dir / f"error-{os.getpid()}")
 
     def report_plugin_failure(self, error: PluginError) -> None:
-        """Keep the first failure of a plug-in for the driver; on Hadoop it stands in the task's log alone."""
+        """Report the first failure of a plug-in to the driver; on Hadoop it is only in the task's log."""
         if self._dir is not None:
             message = orjson.dumps((error.plugin_id, str(error)))
             (self._dir / f"plugin-{os.getpid()}-{self._name}-{len(self._failed_plugins)}").write_bytes(message)
@@ -130,10 +129,10 @@ class TaskChannel:
 
 
 class ProgressMonitor:
-    """The driver's end: shows rows done of rows expected, prints the log lines, and keeps the tasks' error.
+    """The driver's end: shows progress, prints the log lines, and keeps the tasks' error.
 
-    On a terminal there is one line that changes; otherwise a plain line every ten seconds. Both go to standard error,
-    the log lines to standard output; or all to the :class:`nutch2py.support.reporting.Reporter` of the caller.
+    On a terminal it updates one line; otherwise it prints a line every ten seconds. Progress goes to standard error,
+    log lines to standard output; or all to the :class:`nutch2py.support.reporting.Reporter` of the caller.
     """
 
     def __init__(self, channel_dir: Path, title: str, expected_rows: int | None) -> None:
@@ -157,7 +156,7 @@ class ProgressMonitor:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
-        if self._callback_error is not None:  # a callback has failed: it is asked no more
+        if self._callback_error is not None:  # a callback has failed: do not call it again
             if kind is None:
                 raise self._callback_error
             return
@@ -194,7 +193,7 @@ class ProgressMonitor:
                 self._reporter.report_line(line)
 
     def row_count(self) -> int:
-        """Return how many rows the tasks have done."""
+        """Return the number of rows that the tasks have done."""
         total = 0
         for path in self.channel_dir.glob("rows-*"):
             with contextlib.suppress(OSError, ValueError):
@@ -202,16 +201,16 @@ class ProgressMonitor:
         return total
 
     def set_note(self, text: str) -> None:
-        """Show ``text`` instead of a count of rows: what is known when tasks run elsewhere."""
+        """Show ``text`` instead of a row count, for tasks that run elsewhere."""
         self._job_note = text
 
     def log_line(self, text: str) -> None:
-        """Print a line of the job's log, with its title before it."""
+        """Print a line of the job's log with the job's title as prefix."""
         with (self.channel_dir / "log").open("a", encoding="utf-8") as log:
             log.write(f"{self._title}: {text}\n")
 
     def task_notes(self) -> list[str]:
-        """Return what the tasks say of how they go."""
+        """Return the notes of the tasks."""
         found = []
         for path in sorted(self.channel_dir.glob("note-*")):
             with contextlib.suppress(OSError):
@@ -219,7 +218,7 @@ class ProgressMonitor:
         return found
 
     def current_notes(self) -> list[str]:
-        """Return how the step goes in the words of its tasks, or what is known of tasks that run elsewhere."""
+        """Return the notes of the tasks, or the status of tasks that run elsewhere."""
         return [self._job_note] if self._job_note else self.task_notes()
 
     def _show(self) -> None:
@@ -245,13 +244,13 @@ class ProgressMonitor:
             if said := self.task_notes():
                 done = f"{100 * rows // self._expected} %" if self._expected else f"{rows:,} rows"
                 text = f"{self._title}: {done}, {' | '.join(said)}"
-            text = text[: _terminal_columns(self._err) - 1]  # a line that is broken could not be drawn over
+            text = text[: _terminal_columns(self._err) - 1]  # a wrapped line could not be overwritten
             text, self._has_drawn_line = f"\r\x1b[2K{text}", True
         elif rows or self._job_note:
             text += "\n"
         else:
             return
-        with contextlib.suppress(OSError):  # how far a job is, is no reason to end it where the disk takes no more
+        with contextlib.suppress(OSError):  # a full disk must not stop the job because of a progress line
             self._err.write(text)
             self._err.flush()
 
@@ -267,18 +266,18 @@ class ProgressMonitor:
             self._has_drawn_line = False
 
     def first_plugin_failures(self) -> dict[str, str]:
-        """Return the first failure of each plug-in that failed in a task."""
+        """Return the first failure of each plug-in that failed in a task, by plug-in id."""
         return dict(orjson.loads(path.read_bytes()) for path in sorted(self.channel_dir.glob("plugin-*"), reverse=True))
 
     def find_task_error(self) -> NutchError | None:
-        """Return the error that a task gave in the user's words, if one did."""
+        """Return the error that a task reported, if any."""
         for path in sorted(self.channel_dir.glob("error-*")):
             return decode_error(path.read_bytes())
         return None
 
 
 def decode_error(message: bytes) -> NutchError:
-    """Return the error that :meth:`TaskChannel.failed` told."""
+    """Decode an error of :meth:`TaskChannel.report_error`."""
     fields = orjson.loads(message)
     kind = getattr(errors, fields["kind"], NutchError)
     error: NutchError = kind(fields["text"])
@@ -305,9 +304,9 @@ _watched_drivers: set[tuple[int, str]] = set()
 
 
 def watch_driver(pid: int, channel_dir: str) -> None:
-    """End this task when the driver is gone, or has given the job up and removed ``channel_dir``, the channel.
+    """Stop this task when the driver exits, or removes ``channel_dir`` because it gave the job up.
 
-    mrjob leaves the tasks of a driver that was killed, and those beside one that failed, running to their end.
+    mrjob lets the tasks of a killed driver, and those in parallel to a failed task, run to their end.
     """
     if (os.getpid(), channel_dir) in _watched_drivers:  # a Spark worker runs one task after the other
         return
@@ -326,10 +325,10 @@ def watch_driver(pid: int, channel_dir: str) -> None:
 
 
 def exit_on_signals() -> None:
-    """Let SIGTERM and SIGINT end this task as an exception does, so that it keeps what it has done.
+    """Let SIGTERM and SIGINT stop this task by an exception, so that it saves its results.
 
-    Ctrl-C on a terminal reaches the tasks as well as their driver, which then tells them once more: only the first
-    signal counts, and the driver ends those that take too long.
+    Ctrl-C on a terminal reaches the tasks as well as their driver, which then signals them again. So only the first
+    signal counts, and the driver kills tasks that take too long.
     """
     if threading.current_thread() is not threading.main_thread():
         return

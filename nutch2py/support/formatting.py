@@ -131,7 +131,7 @@ def shorten(text: str, width: int) -> str:
     end = text[-((width - 1) // 2) - 1 :]
     while display_width(end) > width // 2:
         end = end[1:]
-    begin = text[:width]
-    while display_width(begin) + display_width(end) >= width:
-        begin = begin[:-1]
-    return f"{begin}…{end}"
+    start = text[:width]
+    while display_width(start) + display_width(end) >= width:
+        start = start[:-1]
+    return f"{start}…{end}"

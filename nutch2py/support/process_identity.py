@@ -69,6 +69,6 @@ def process_start_time(pid: int) -> str:
 
 def _ps_start_time(pid: int) -> str:
     with suppress(OSError):
-        told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False)
-        return told.stdout.decode("ascii", "replace").strip()
+        result = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False)
+        return result.stdout.decode("ascii", "replace").strip()
     return ""

@@ -286,8 +286,8 @@ def test_failed_task_ends_other_tasks(conf: Configuration, lines: Lines, tmp_pat
     ("ending", "told"),
     [
         ("-9", "a map task was killed by SIGKILL: most likely the machine, .* was out of memory .* -r inline"),
-        ("-11", "a map task was killed by SIGSEGV, after it said: Fatal Python error: it rains: give .* more memory"),
-        ("7", "a map task ended with exit code 7, after it said: Fatal Python error: it rains: run the same command"),
+        ("-11", "a map task was killed by SIGSEGV, after the message: Fatal Python error: it rains: give .* more memory"),
+        ("7", "a map task ended with exit code 7, after the message: Fatal Python error: it rains: run the same command"),
     ],
 )
 def test_task_ending_without_message_is_named(

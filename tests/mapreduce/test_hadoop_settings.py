@@ -253,7 +253,7 @@ def test_packages_are_kept_while_job_runs(conf: Configuration, tmp_path: Path) -
     with pytest.raises(LockedError, match="application_1_0007 runs and may need"):
         HadoopClient.from_conf(conf).clean_hdfs_dir(manifest)
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application="echo away >&2; exit 1"))
-    with pytest.raises(RunnerError, match="cannot ask YARN which jobs run: away"):
+    with pytest.raises(RunnerError, match="cannot query YARN for running jobs: away"):
         HadoopClient.from_conf(conf).clean_hdfs_dir(manifest)
 
 

@@ -69,11 +69,11 @@ def test_changed_conf_file_is_named(built: Path) -> None:
     try:
         rules.write_text("-.\n")
         with pytest.raises(
-            ConfigurationError, match=r"does not fit: the configuration file site-urlfilter\.txt is another now"
+            ConfigurationError, match=r"does not fit: the configuration file site-urlfilter\.txt has changed"
         ):
             archive.check_package(configuration(built))
         rules.unlink()
-        with pytest.raises(ConfigurationError, match=r"site-urlfilter\.txt is another now: run nutch2py package again"):
+        with pytest.raises(ConfigurationError, match=r"site-urlfilter\.txt has changed: run nutch2py package again"):
             archive.check_package(configuration(built))
     finally:
         rules.write_text(before)

@@ -1,10 +1,10 @@
-"""Runs the client of Hadoop or Spark for a driver, and ends its work when the driver goes, even if by SIGKILL.
+"""Runs the Hadoop or Spark client for a driver, and stops it when the driver exits, even by SIGKILL.
 
-YARN lets an application go on when its client dies; a rerun would then work against it. This small process, of the
-standard library only, stands between the two: it passes the client's lines on, watches its own standard input, which
-the driver holds open, and when that ends it kills the client with its children, and the application.
+YARN keeps an application running when its client dies; a rerun would then conflict with it. This small process, which
+uses the standard library only, runs between the two. It forwards the client's output and watches its own standard
+input, which the driver keeps open. At its end it kills the client with its children, and the application.
 
-    python guard.py TAG [YARN] -- CLIENT...
+    python client_guard.py TAG [YARN] -- CLIENT...
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _UNFINISHED_STATES = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 
 
 def list_arguments(tag: str) -> list[str]:
-    """Return the words after ``yarn`` that list the applications with a tag that have not ended."""
+    """Return the arguments of ``yarn`` that list the unfinished applications with a tag."""
     return ["application", "-list", "-appTags", tag, "-appStates", _UNFINISHED_STATES]
 
 
 def parse_application_ids(listed: bytes) -> list[str]:
-    """Return the ids in what the command of :func:`list_arguments` has put out."""
+    """Parse the application ids in the output of the :func:`list_arguments` command."""
     return [name.decode() for name in _LISTED_APPLICATION.findall(listed)]
 
 
@@ -38,7 +38,7 @@ def _find_running_applications(yarn: Sequence[str], tag: str) -> list[str]:
 
 
 def _command_output(command: Sequence[str]) -> bytes:
-    """Return what a command puts out; nothing when it is not there."""
+    """Return the output of a command; empty when the command does not exist."""
     with contextlib.suppress(OSError):
         return subprocess.run(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
@@ -47,15 +47,15 @@ def _command_output(command: Sequence[str]) -> bytes:
 
 
 def kill_applications(yarn: Sequence[str], names: Sequence[str]) -> None:
-    """Kill applications; one that has ended meanwhile is no error."""
+    """Kill applications; one that has finished meanwhile is not an error."""
     for name in names:
         _command_output([*yarn, "application", "-kill", name])
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the client to its end; return its exit code, 143 when the driver went first."""
+    """Run the client; return its exit code, 143 when the driver exits first."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the driver gets these, and closes our input
+        signal.signal(number, signal.SIG_IGN)  # the driver reads these, and closes our input
     tag, *rest = arguments
     split = rest.index("--")
     yarn, command = rest[:split], rest[split + 1 :]

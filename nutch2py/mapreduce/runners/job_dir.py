@@ -1,4 +1,4 @@
-"""The folder of a running job, which goes with the job; a driver that was killed leaves it to the next one."""
+"""The directory of a running job: deleted with the job; after a kill, the next job deletes it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from nutch2py.support.temp_dirs import TempDir
 
 @contextmanager
 def create_job_dir() -> Iterator[Path]:
-    """Make the folder of a job among the files for temporary use, and delete those of drivers that are gone."""
+    """Create the directory of a job in the temporary directory, and delete stale ones of killed drivers."""
     try:
         scratch = TempDir("job")
     except OSError as error:
         raise temp_dir_unavailable_error(error) from error
     try:
         yield scratch.path
-    except OSError as error:  # of files in the folder: tables, indexes and what is written for users name their own
+    except (
+        OSError
+    ) as error:  # for files in the job directory; errors of tables, indexes and output files name their own paths
         if (trouble := temp_disk_error(error)) is not None:
             raise trouble from error
         raise
@@ -28,8 +30,8 @@ def create_job_dir() -> Iterator[Path]:
 
 
 def add_java_tmpdir(options: str, directory: str) -> str:
-    """Add to the options of a JVM that it unpacks its files into ``directory``, to go with the job if the JVM is killed.
+    """Add the option for a JVM's temporary directory, so that its files are deleted with the job after a kill.
 
-    Not where the folder's name has a blank: the scripts of Hadoop and Spark would cut the option there.
+    Not if the path contains a space: the scripts of Hadoop and Spark would split the option there.
     """
     return options if " " in directory else f"{options} -Djava.io.tmpdir={directory}".strip()

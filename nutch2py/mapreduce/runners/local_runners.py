@@ -1,6 +1,6 @@
-"""mrjob's runners, so that one line of input is one map task on all of them and the number of reduce tasks is obeyed.
+"""mrjob runners with one map task per input line and a configurable number of reduce tasks.
 
-mrjob 0.7.4 is finished software and pinned; its inner methods that are overridden here will not move.
+mrjob 0.7.4 is no longer developed, and pinned; the private methods that are overridden here will not change.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ with mrjob_importable():
     from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin
     from mrjob.sim import _sort_lines_in_memory
 
-_MAX_IN_MEMORY_SORT = 4 << 20  # bytes of map output; more is sorted by a program in half the time
+_MAX_IN_MEMORY_SORT = 4 << 20  # bytes of map output; for more, the program sort takes half the time
 _SORT_MEMORY = "100M"
-_COPY_BYTES, _LOOKBACK_BYTES = 1 << 20, 4096  # bytes copied, and looked through backwards, at once
+_COPY_BYTES, _LOOKBACK_BYTES = 1 << 20, 4096  # bytes copied, and searched backwards, at once
 _STDERR_TAIL_BYTES = 4096  # bytes
-_TERMINATION_GRACE = 6.0  # seconds that tasks have to end when they are told to
+_TERMINATION_GRACE = 6.0  # seconds that tasks have to stop after SIGTERM
 
 
 class _OneLinePerMapRunner(JobKeyMixin):
-    """inline and local cut the input by bytes into about twice as many pieces as there are cores; here, by lines."""
+    """Splits the input by lines; mrjob's inline and local runners split it by bytes, into two parts per core."""
 
     reduce_tasks = 1
 
     def __init__(self, **options: Any) -> None:
         if options.get("hadoop_input_format") == NLINE_INPUT_FORMAT:
-            options["hadoop_input_format"] = None  # what NLineInputFormat does is done below
+            options["hadoop_input_format"] = None  # the split of NLineInputFormat is done below
         super().__init__(**options)
 
     def _split_mapper_input(self, input_paths: Iterator[str], step_num: int) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ class _OneLinePerMapRunner(JobKeyMixin):
         return results
 
     def _link_inputs(self, input_paths: Iterator[str], step_num: int) -> list[dict[str, Any]]:
-        """Between two steps the mapper only hands on: one task a file, without a copy."""
+        """Pass the files between two steps on without a copy: one task per file."""
         results = []
         for number, path in enumerate(input_paths):
             os.link(path, self._prepare_task_path(step_num, number))
@@ -72,7 +72,7 @@ class _OneLinePerMapRunner(JobKeyMixin):
         return path
 
     def _split_reducer_input(self, step_num: int) -> int:
-        """Cut the sorted input into at most ``reduce_tasks`` runs of whole keys, of like size, in key order."""
+        """Split the sorted input into at most ``reduce_tasks`` parts of whole keys, of similar size, in key order."""
         path: str = self._sorted_reducer_input_path(step_num)  # type: ignore[attr-defined]
         if self.reduce_tasks <= 1:
             os.rename(path, self._prepare_task_path(step_num, 0, "reducer"))  # noqa: PTH104
@@ -88,7 +88,7 @@ class _OneLinePerMapRunner(JobKeyMixin):
         return len(cuts) - 1
 
     def _sort_input_func(self) -> Callable[[list[str], str], None]:
-        """Sort in memory, and with :command:`sort` what is large: its memory is bounded, and the order is the same."""
+        """Sort in memory, or large input with :command:`sort`: its memory is bounded, and the order is the same."""
         values: bool = self._sort_values  # type: ignore[attr-defined]
         folder: str = self._get_local_tmp_dir()  # type: ignore[attr-defined]
         command = ["sort", "-S", _SORT_MEMORY, *([] if values else ["-t", "\t", "-k", "1,1", "-s"])]
@@ -104,9 +104,9 @@ class _OneLinePerMapRunner(JobKeyMixin):
 
 
 def _find_cuts(source: BinaryIO, size: int, runs: int) -> list[int]:
-    """Return where runs of whole keys of a sorted file begin, and its end: one run at least, if it is empty, too.
+    """Return the offsets at which parts of whole keys of a sorted file start, and its end; at least one part.
 
-    Each begins with the first key that is past its share.
+    Each part starts with the first key after its share of the bytes.
     """
     cuts = [0]
     for number in range(1, runs):
@@ -127,7 +127,7 @@ def _find_cuts(source: BinaryIO, size: int, runs: int) -> list[int]:
 
 
 def _find_line_start(source: BinaryIO, at: int) -> int:
-    """Return where the line begins that the byte before ``at`` belongs to."""
+    """Return the start of the line that contains the byte before ``at``."""
     start = at - 1
     while start > 0:
         first = max(0, start - _LOOKBACK_BYTES)
@@ -139,10 +139,10 @@ def _find_line_start(source: BinaryIO, at: int) -> int:
 
 
 def _forward_warnings(said: BinaryIO) -> None:
-    """Pass on the warnings that a task has written since the last time; mrjob keeps what tasks say in files."""
+    """Forward the warnings that a task has written since the last call; mrjob keeps the tasks' output in files."""
     while line := said.readline():
         if not line.endswith(b"\n"):
-            said.seek(-len(line), os.SEEK_CUR)  # the rest is still to come
+            said.seek(-len(line), os.SEEK_CUR)  # the line is not complete yet
             return
         if line.startswith(WARNING_PREFIX.encode()):
             warn(line.decode("utf-8", "replace").rstrip("\n").removeprefix(WARNING_PREFIX))
@@ -150,9 +150,9 @@ def _forward_warnings(said: BinaryIO) -> None:
 
 @contextmanager
 def _repeat_every_second(action: Callable[[], None]) -> Iterator[None]:
-    """Repeat ``action`` beside the block, and do it once more after it.
+    """Repeat ``action`` every second in a thread during the block, and once after it.
 
-    Beside it, for a wait with a time limit would look for the end of a task every 50 ms.
+    A thread, because waiting with a timeout would check for the end of a task every 50 ms.
     """
     done = threading.Event()
     taken = current_reporter()
@@ -181,8 +181,8 @@ def _repeat_every_second(action: Callable[[], None]) -> Iterator[None]:
 class InlineRunner(_OneLinePerMapRunner, InlineMRJobRunner):  # type: ignore[misc]
     """All tasks in this process and thread, one after the other.
 
-    mrjob would change the process for each of them: its folder, environment, path of modules and standard streams. What
-    else runs in the process, another job as well, would be changed with it; tasks need none of that.
+    mrjob would change the process for each of them: its directory, environment, module path and standard streams. That
+    would affect other jobs in the process; our tasks need none of it.
     """
 
     def _invoke_task_func(self, task_type: str, step_num: int, task_num: int) -> Callable[..., None]:
@@ -195,7 +195,7 @@ class InlineRunner(_OneLinePerMapRunner, InlineMRJobRunner):  # type: ignore[mis
 
 
 def _last_stderr_line(said: Path) -> str:
-    """Return the last line of what a task has written on its standard error."""
+    """Return the last line that a task has written to its standard error."""
     with said.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - _STDERR_TAIL_BYTES))
         lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines()]
@@ -203,20 +203,20 @@ def _last_stderr_line(said: Path) -> str:
 
 
 class TaskExitError(Exception):
-    """A task was ended, or ended itself, without telling why. ``kind``: map or reduce; ``exit_code`` as of subprocess."""
+    """A task ended without reporting an error. ``kind``: map or reduce; ``exit_code`` as in subprocess."""
 
     def __init__(self, kind: str, exit_code: int, last_line: str) -> None:
         super().__init__(
-            f"a {kind} task {describe_exit(exit_code)}{f', after it said: {last_line}' if last_line else ''}"
+            f"a {kind} task {describe_exit(exit_code)}{f', after the message: {last_line}' if last_line else ''}"
         )
         self.exit_code = exit_code
 
 
 class LocalRunner(_OneLinePerMapRunner, LocalMRJobRunner):  # type: ignore[misc]
-    """Tasks as processes of this machine, as many at once as it has cores.
+    """Tasks as processes of this machine, as many in parallel as it has cores.
 
-    mrjob runs them from a pool of forked processes. Threads do as well, for each only waits for its task; and they let
-    the tasks be ended when one fails or the driver is told to stop, where the pool can hang. The tasks are forked from
+    mrjob uses a pool of forked processes, which can hang on an error. Threads are sufficient, because each only waits
+    for its task, and they can stop the tasks when one fails or the driver receives a signal. The tasks are forked from
     one process that has loaded the job (:mod:`nutch2py.mapreduce.runners.fork_server`).
     """
 
@@ -271,7 +271,7 @@ class LocalRunner(_OneLinePerMapRunner, LocalMRJobRunner):  # type: ignore[misc]
                 raise
 
     def explain(self, error: Exception) -> NutchError | None:
-        """Return how a task ended that told nothing itself."""
+        """Return the error of a task that ended without a report."""
         if not isinstance(error, TaskExitError):
             return None
         again = "run the same command again"
@@ -280,7 +280,7 @@ class LocalRunner(_OneLinePerMapRunner, LocalMRJobRunner):  # type: ignore[misc]
         return RunnerError(f"{error}: {again}")
 
     def _terminate_tasks(self) -> None:
-        """Tell the tasks to end, so that they can keep what they have done; end those that do not."""
+        """Send SIGTERM to the tasks, so that they can save their results; kill those that do not stop."""
         tasks = list(self._tasks)
         for task in tasks:
             task.send_signal(signal.SIGTERM)

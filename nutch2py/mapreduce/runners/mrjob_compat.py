@@ -1,8 +1,8 @@
-"""Lets mrjob 0.7.4, of 2020 and pinned, be used with today's Python.
+"""Makes mrjob 0.7.4 (of 2020, pinned) importable with current Python versions.
 
-It wants ``distutils`` (gone since Python 3.12) and ``pipes`` (gone since 3.13), of which it uses three functions, and
-looks for pyspark by importing it. Where setuptools offers a ``distutils`` of its own, that costs 0.1 s; pyspark costs
-0.25 s, and yaml 0.01 s. So every import of mrjob in this package stands in a ``with mrjob_importable():``.
+It imports ``distutils`` (removed in Python 3.12) and ``pipes`` (removed in 3.13), of which it uses three functions, and
+tries to import pyspark. The ``distutils`` of setuptools takes 0.1 s to import, pyspark 0.25 s, yaml 0.01 s. So every
+import of mrjob in this package is inside ``with mrjob_importable():``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import ModuleType
 
 
 def _parse_version(text: str) -> tuple[int, ...]:
-    """Stand in for ``LooseVersion``: the numbers of a version, which is how mrjob compares those of Hadoop."""
+    """Return the numbers of a version, as mrjob's use of ``LooseVersion`` for Hadoop versions expects."""
     return tuple(int(number) for number in re.findall(r"\d+", text))
 
 
@@ -31,7 +31,7 @@ def _create_module(name: str, **members: object) -> ModuleType:
 
 @contextmanager
 def mrjob_importable() -> Iterator[None]:
-    """Put modules in place that mrjob imports, for the block alone: others shall find the real ones, or none."""
+    """Install the modules that mrjob imports, only for the block, so that other code finds the real ones or none."""
     places = {
         "distutils": _create_module("distutils", __path__=[]),
         "distutils.spawn": _create_module("distutils.spawn", find_executable=shutil.which),
@@ -52,22 +52,22 @@ def mrjob_importable() -> Iterator[None]:
 
 
 class _ImportBlocker:
-    """Finds none of what mrjob would only look for, in this thread; a plug-in that another one loads may need it.
+    """Hides optional dependencies of mrjob in this thread only; a plug-in in another thread may need them.
 
-    spark-submit is named to mrjob here, and none of its own configuration files is read.
+    spark-submit is passed to mrjob explicitly, and its configuration files are not used.
     """
 
     def __init__(self) -> None:
         self._thread = threading.get_ident()
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Leave all but these to the next finder."""
+        """Leave other modules to the next finder."""
         if name in ("pyspark", "yaml") and threading.get_ident() == self._thread:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
 class JobKeyMixin:
-    """For runners: mrjob names its jobs by ``datetime.utcnow()``, which Python will drop."""
+    """Mixin for runners: mrjob names its jobs by ``datetime.utcnow()``, which is deprecated."""
 
     def _make_unique_job_key(self, label: str | None = None, owner: str | None = None) -> str:
         label = label or self._label()  # type: ignore[attr-defined]

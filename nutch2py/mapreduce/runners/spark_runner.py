@@ -1,8 +1,8 @@
-"""Jobs on Spark, through mrjob's Spark runner: on this machine's cores (``local[N]``).
+"""Runs jobs on Spark, through mrjob's Spark runner, on this machine's cores (``local[N]``).
 
-What mrjob 0.7.4 leaves out on Spark (input formats, task folders with files, properties in the environment) is
-replaced: one file a split, absolute paths, parameters in the configuration file. A cluster's master is refused: YARN is
-for that.
+Replaces what mrjob 0.7.4 does not support on Spark (input formats, task directories with files, properties in the
+environment): one file per split, absolute paths, parameters in the configuration file. A cluster master is rejected:
+use YARN for clusters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ with mrjob_importable():
 
 
 def spark_arguments(conf: Configuration, work: Path) -> list[str]:
-    """Return the arguments for mrjob; refuse what does not work."""
+    """Return the arguments for mrjob; raise for unsupported masters and Python versions."""
     master = conf.get_trimmed("mapreduce.spark.master", "local[*]")
     if master != "local" and not master.startswith("local["):
         raise ConfigurationError(
@@ -63,18 +63,18 @@ def _find_spark_submit() -> str:
 
 
 class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
-    """Steps in one Spark application; the driver sets ``reduce_tasks`` before it runs."""
+    """Runs steps in one Spark application; the driver sets ``reduce_tasks`` before the run."""
 
     reduce_tasks = 1
     last_error_line = ""
 
     def __init__(self, **options: Any) -> None:
         if options.get("hadoop_input_format") == NLINE_INPUT_FORMAT:
-            options["hadoop_input_format"] = None  # mrjob's harness breaks on it
+            options["hadoop_input_format"] = None  # mrjob's harness fails on it
         super().__init__(**options)
 
     def _get_input_paths(self) -> list[str]:
-        """Return a file for each line of the input: Spark makes a task of each."""
+        """Return a file for each line of the input: Spark runs one task per file."""
         folder = Path(self._get_local_tmp_dir(), "splits")
         if not folder.exists():
             folder.mkdir(parents=True)
@@ -90,7 +90,7 @@ class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
     def _run_spark_submit(
         self, spark_submit_args: list[str], env: dict[str, str], record_callback: object
     ) -> tuple[int, dict[str, Any]]:
-        """Run Spark under guard, which ends it when this process goes."""
+        """Run Spark under the guard, which stops it when this process exits."""
         if shutil.which("java") is None and "JAVA_HOME" not in env:
             raise ConfigurationError("Spark needs Java, and there is no java on the PATH: install a JDK 17")
         command = [sys.executable, "-S", "-E", client_guard.__file__, "spark", "--", *spark_submit_args]
@@ -116,5 +116,5 @@ class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
         return code, _parse_spark_log(lines)
 
     def explain(self, error: Exception) -> NutchError:
-        """Return why the application failed, when no task told."""
+        """Return why the application failed, if no task reported an error."""
         return NutchError(f"the job failed on Spark: {self.last_error_line or error}")

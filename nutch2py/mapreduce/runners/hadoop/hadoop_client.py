@@ -1,4 +1,4 @@
-"""A Hadoop installation as its client sees it: where it is, its file system, and the logs that YARN collected."""
+"""A Hadoop installation: its commands, its file system, and the logs that YARN collected."""
 
 from __future__ import annotations
 
@@ -35,21 +35,22 @@ _STREAMING_JARS = (
 _SERVICE_UNAVAILABLE = re.compile(
     rb"failed on (connection|socket timeout|local) exception|Connection (refused|reset)|ConnectException"
     rb"|SocketTimeoutException|NoRouteToHostException|in safe mode|StandbyException|RetriableException"
-    rb"|There are 0 datanode"  # none has come up yet
+    rb"|There are 0 datanode"  # no DataNode has started yet
 )
-"""What the commands of Hadoop say of a NameNode or ResourceManager that is away, or begins."""
-_SLOW_COMMAND = 60.0  # seconds that a command may take, which starts a JVM, before that is worth a line
+"""Messages of Hadoop's commands for a NameNode or ResourceManager that is unavailable or starting."""
+_SLOW_COMMAND = 60.0  # seconds after which a slow command, which starts a JVM, is reported
 _RUNNING_APPLICATION = re.compile(rb"^\s*(application_\d+_\d+)\s+nutch2py ", re.MULTILINE)
 _OWN_HDFS_FILE = re.compile(r"nutch2py-.*\.tar\.gz(\.\d+)?$|run_\w+Job\.")
 
 MIN_CLEANUP_AGE = 3600.0
-"""Seconds for which what is on HDFS may be of a job that is being prepared, clocks that differ among them."""
+"""Minimum age in seconds of files on HDFS to delete: younger ones may belong to a job in preparation. Allows for clock
+skew."""
 
 
 class HadoopClient(NamedTuple):
-    """A Hadoop installation: its commands, the jar of Hadoop streaming, and our folder on its file system.
+    """A Hadoop installation: its commands, the jar of Hadoop streaming, and our directory on HDFS.
 
-    ``wait_seconds``: seconds for which HDFS and YARN are tried while they are away.
+    ``wait_seconds``: how long unavailable HDFS and YARN services are retried.
     """
 
     hadoop_command: str
@@ -60,7 +61,7 @@ class HadoopClient(NamedTuple):
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> HadoopClient:
-        """Return the installation that the properties, else the environment, point at."""
+        """Find the installation by the properties, else by the environment."""
         home = conf.get_trimmed("mapreduce.hadoop.home") or os.environ.get("HADOOP_HOME", "")
         hadoop = _find_program("hadoop", home)
         if hadoop is None:
@@ -69,7 +70,7 @@ class HadoopClient(NamedTuple):
         yarn = _find_program("yarn", str(Path(hadoop).parent.parent)) or _find_program("yarn", home)
         if yarn is None:
             raise ConfigurationError(
-                f"cannot run jobs on Hadoop: there is no command yarn beside {hadoop}: {INSTALLATION_HINT}"
+                f"cannot run jobs on Hadoop: there is no command yarn next to {hadoop}: {INSTALLATION_HINT}"
             )
         jar = conf.get_trimmed("mapreduce.streaming.jar")
         if jar and not Path(jar).is_file():
@@ -93,9 +94,9 @@ class HadoopClient(NamedTuple):
     def run_fs(
         self, *arguments: str, failure_message: str | None = None, error_class: type[NutchError] = RunnerError
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run ``hadoop fs``; ``failure_message`` says what failed when it fails, None: failing is an answer.
+        """Run ``hadoop fs``; ``failure_message`` describes the failed action; None: a failure is a valid result.
 
-        ``error_class``: what is raised when HDFS is there and it is none of its refusals.
+        ``error_class``: raised when HDFS is available and the error is not a known one.
         """
         done = self._run_with_retry("HDFS", self.hadoop_command, "fs", *arguments)
         if done.returncode and (failure_message is not None or _SERVICE_UNAVAILABLE.search(done.stderr)):
@@ -111,7 +112,7 @@ class HadoopClient(NamedTuple):
         return kind(f"{doing}: {_last_line(done.stderr)}: check that HDFS and YARN run, and the permissions there")
 
     def _run_with_retry(self, service: str, *command: str) -> subprocess.CompletedProcess[bytes]:
-        """Run a command, again and again while it says that the service is away."""
+        """Run a command; retry while it reports that the service is unavailable."""
         outage = ServiceRetry(service, self.wait_seconds, "HADOOP_HOME")
         while True:
             with outage.warn_if_slow(_SLOW_COMMAND):
@@ -123,32 +124,34 @@ class HadoopClient(NamedTuple):
                 return done
 
     @staticmethod
-    def _run_once(command: tuple[str, ...], patience: float | None) -> subprocess.CompletedProcess[bytes]:
-        """Run a command once; the client of YARN tries by itself, for a quarter of an hour or as it is configured."""
+    def _run_once(command: tuple[str, ...], max_seconds: float | None) -> subprocess.CompletedProcess[bytes]:
+        """Run a command once; the YARN client retries by itself, 15 minutes or as configured."""
         try:
-            return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=patience)
+            return subprocess.run(
+                command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=max_seconds
+            )
         except subprocess.TimeoutExpired as error:
             raise RunnerError(
-                f"YARN has not answered for {patience:g} s: start its ResourceManager, then run the command again"
+                f"YARN has not answered for {max_seconds:g} s: start its ResourceManager, then run the command again"
             ) from error
         except OSError as error:
             raise ConfigurationError(f"cannot run {command[0]} ({error.strerror}): {INSTALLATION_HINT}") from error
 
     def find_unfinished(self, tag: str) -> list[str]:
-        """Return the ids of the applications with a tag that have not ended."""
+        """Return the ids of the unfinished applications with a tag."""
         done = self._run_with_retry("YARN", self.yarn_command, *client_guard.list_arguments(tag))
         if done.returncode:
-            raise self._create_error("cannot ask YARN which jobs run", done, RunnerError)
+            raise self._create_error("cannot query YARN for running jobs", done, RunnerError)
         return client_guard.parse_application_ids(done.stdout)
 
     def query_yarn(self, *words: str) -> bytes | None:
-        """Return what ``yarn`` puts out after some words; None when it cannot be asked."""
+        """Return the output of ``yarn`` with the given arguments; None when it fails."""
         with suppress(NutchError):
             return self._run_once((self.yarn_command, *words), _SLOW_COMMAND).stdout
         return None
 
     def upload_package(self, package: Path, manifest: PackageManifest) -> str:
-        """Return the address of the archive on HDFS, putting it there unless it is."""
+        """Return the address of the archive on HDFS; upload it if it is not there."""
         target = f"{self.hdfs_dir}/{_archive_name(manifest)}"
         if self.run_fs("-test", "-e", target).returncode:
             problem = f"cannot put {package} on HDFS"
@@ -159,18 +162,20 @@ class HadoopClient(NamedTuple):
         return target
 
     def clean_hdfs_dir(self, manifest: PackageManifest) -> tuple[list[str], list[str]]:
-        """Delete what our folder on HDFS holds but the archive of ``manifest``; return the names, and those that stay.
+        """Delete everything in our HDFS directory except the archive of ``manifest``; return deleted and kept names.
 
-        That is archives of earlier versions, and inputs of jobs whose driver died. While one of our jobs runs, nothing
-        is deleted, as its tasks may need either: LockedError. What is young stays, as it may be of a job that YARN does
-        not know yet.
+        These are archives of earlier versions, and inputs of jobs whose driver died. While one of our jobs runs,
+        nothing is deleted, as its tasks may need either: LockedError. Young files are kept, because they may belong to
+        a job that YARN does not know yet.
         """
         listed = self._run_with_retry("YARN", self.yarn_command, "application", "-list")
         if listed.returncode:
-            raise self._create_error("cannot ask YARN which jobs run", listed, RunnerError)
+            raise self._create_error("cannot query YARN for running jobs", listed, RunnerError)
         running = _RUNNING_APPLICATION.search(listed.stdout)
         if running is not None:
-            raise LockedError(f"{running[1].decode()} runs and may need what is on HDFS: clean when no job does")
+            raise LockedError(
+                f"{running[1].decode()} is running and may need the files on HDFS: clean when no job runs"
+            )
         self.create_hdfs_dir()
         ages = self._file_ages()
         old = [name for name in ages if _OWN_HDFS_FILE.match(name) and name != _archive_name(manifest)]
@@ -181,24 +186,24 @@ class HadoopClient(NamedTuple):
         return gone, [name for name in old if ages[name] < MIN_CLEANUP_AGE]
 
     def _file_ages(self) -> dict[str, float]:
-        """Return the names in our folder on HDFS, with the seconds since each was written."""
+        """Return the age in seconds of each file in our HDFS directory, by name."""
         problem = f"cannot list {self.hdfs_dir}"
         found = self.run_fs("-ls", "-C", self.hdfs_dir, failure_message=problem).stdout.decode("utf-8", "replace")
         paths = [line for line in found.splitlines() if line.strip()]
         if not paths:
             return {}
-        # one that goes meanwhile is said on the other stream, and is none of these
-        told = self.run_fs("-stat", "%Y %n", *paths).stdout.decode("utf-8", "replace")
-        written = [line.partition(" ") for line in told.splitlines()]
+        # a file that is deleted meanwhile is reported on standard error
+        listing = self.run_fs("-stat", "%Y %n", *paths).stdout.decode("utf-8", "replace")
+        written = [line.partition(" ") for line in listing.splitlines()]
         return {name: time.time() - int(moment) / 1000 for moment, _, name in written}
 
     def create_hdfs_dir(self) -> None:
-        """Make our folder on HDFS, for us alone: jobs and archives may hold what others must not read."""
+        """Create our HDFS directory with private access: jobs and archives may contain secrets."""
         self.run_fs("-mkdir", "-p", self.hdfs_dir, failure_message=f"cannot make the folder {self.hdfs_dir}")
         self.run_fs("-chmod", "700", self.hdfs_dir, failure_message=f"cannot protect the folder {self.hdfs_dir}")
 
     def find_task_error(self, application: str) -> NutchError | None:
-        """Return the last error that a task of an application gave in the user's words, by YARN's collected logs."""
+        """Return the last error that a task of an application reported in YARN's collected logs."""
         marker = TASK_ERROR_PREFIX.encode()
         for attempt in range(_LOG_ATTEMPTS):
             time.sleep(_LOG_RETRY_DELAY if attempt else 0)
@@ -213,7 +218,7 @@ class HadoopClient(NamedTuple):
 
 @contextmanager
 def download_input(conf: Configuration, path: str) -> Iterator[Path]:
-    """Give a local path for ``path``: a copy of what an address (``hdfs://…``) names, or itself."""
+    """Yield a local path for ``path``: a copy for an address (``hdfs://…``), otherwise the path itself."""
     if "://" not in path:
         yield Path(path).absolute()
         return

@@ -1,4 +1,4 @@
-"""What Hadoop's programs say when they refuse, and what a user can do: they tell it in words only."""
+"""Translates error messages of Hadoop's programs, which have no error codes, into advice for the user."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nutch2py.errors import ConfigurationError, NutchError, RunnerError
 
 INSTALLATION_HINT = "set HADOOP_HOME, or the property mapreduce.hadoop.home, to the folder of a Hadoop installation"
 CANNOT_RUN_PREFIX = "cannot run "
-"""How the guard begins to say that a command of Hadoop is not there."""
+"""Prefix of the guard's message that a command of Hadoop does not exist."""
 
 
 _LESS_MEMORY_HINT = (
@@ -29,7 +29,7 @@ _LOG_PREFIX = re.compile(
 )
 
 _NODE_LOST_HINT = (
-    "a node was lost, or its NodeManager started anew, with what map tasks had left there for reduce tasks: run the "
+    "a node was lost, or its NodeManager restarted, with the map output for reduce tasks: run the "
     "command again (with yarn.nodemanager.recovery.enabled a NodeManager keeps it)"
 )
 
@@ -90,7 +90,7 @@ _KNOWN_ERRORS = tuple(
 
 
 def explain_error(action: str, lines: Iterable[bytes]) -> NutchError | None:
-    """Return what the last line that is known means, after ``action``; None when none is."""
+    """Return the error for the last known line, which happened during ``action``; None if no line is known."""
     for line in reversed([*lines]):
         for meaning in _KNOWN_ERRORS:
             if meaning.pattern.search(line):
@@ -99,11 +99,11 @@ def explain_error(action: str, lines: Iterable[bytes]) -> NutchError | None:
 
 
 def simplify_line(line: bytes) -> str:
-    """Return a line of a log without its time, level, Java's names of exceptions, and what is too long for a line."""
+    """Return a log line without time, level and Java exception names, shortened if necessary."""
     text = _LOG_PREFIX.sub("", line.decode("utf-8", "replace").strip())
     return text if len(text) <= _MAX_LINE_LENGTH else f"{text[:_MAX_LINE_LENGTH]}…"
 
 
 def is_known_error(line: bytes) -> bool:
-    """Tell whether a line says why a job is refused."""
+    """Return whether a line gives the reason for a rejected job."""
     return any(meaning.pattern.search(line) for meaning in _KNOWN_ERRORS)

@@ -1,7 +1,7 @@
-"""Jobs on YARN, through Hadoop streaming: what is sent to the nodes, and the runner.
+"""Runs jobs on YARN through Hadoop streaming: prepares the files for the nodes, and monitors the client.
 
-Nothing that may be secret stands on a command line: properties go to Hadoop in a file (``-conf``) and to the tasks in
-another (``-files``), both readable by the user alone.
+Command lines contain no secrets: properties are passed to Hadoop in a file (``-conf``) and to the tasks in another
+(``-files``), both readable by the user alone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _OWN_PROPERTIES = frozenset(
         "mapreduce.hadoop.folder",
         "mapreduce.streaming.jar",
         "mapreduce.spark.master",
-        # of Nutch's nutch-default.xml, for its own Java
+        # properties in nutch-default.xml for Nutch's own Java code
         "hadoop.job.history.user.location",
         "io.serializations",
     }
@@ -62,9 +62,9 @@ _SUBMITTED = re.compile(
     rb"Submitted application (?P<id>application_\d+_\d+)|Job job_\d+_\d+ (running|completed|failed)"
 )
 _PROGRESS = re.compile(rb"map\s+(\d+)%\s+reduce\s+(\d+)%")
-_RETRY_INTERVAL = 30_000  # yarn.resourcemanager.connect.retry-interval.ms, less than which is refused
+_RETRY_INTERVAL = 30_000  # yarn.resourcemanager.connect.retry-interval.ms; smaller values are rejected
 _GUARD_TIMEOUT = 60.0
-"""Seconds that a job which is told to end waits for the end of its application."""
+"""Seconds that a stopped job waits for the end of its application."""
 _EXIT_CODE = re.compile(rb"subprocess failed with code (\d+)")
 _MEMORY_EXCEEDED = re.compile(rb"is running .* beyond the '(PHYSICAL|VIRTUAL)' memory limit")
 _FAILURE_REASON = re.compile(rb"failed with state \w+ due to: (.+)")
@@ -73,19 +73,19 @@ _MISSING_PROGRAM = re.compile(rb'Cannot run program "([^"]+)"')
 
 
 def job_label(conf: Configuration, title: str, batch: str = "") -> str:
-    """Return ``nutch2py CRAWL TITLE BATCH``: what YARN's pages show. ``batch``: "" when the job works on the table."""
+    """Return ``nutch2py CRAWL TITLE BATCH``, the name in YARN's UI. ``batch``: "" when the job works on the table."""
     crawl = conf.get_trimmed("storage.crawl.id") or "-"
     return " ".join(filter(None, ("nutch2py", crawl, title.replace(":", ""), batch)))
 
 
 def job_tag(conf: Configuration, label: str) -> str:
-    """Return the tag of a job's application: the same for a rerun, so that what a dead driver left can be found."""
+    """Return the tag of a job's application: equal for a rerun, which can so find the application of a dead driver."""
     what = "\n".join((conf.get_trimmed("storage.data.store"), label))
     return f"nutch2py-{hashlib.sha256(what.encode()).hexdigest()[:20]}"
 
 
 def write_job_properties(path: Path, conf: Configuration, label: str, tag: str) -> None:
-    """Write what Hadoop shall know of the configuration, in its own XML, readable by the user alone."""
+    """Write Hadoop's properties of the configuration in Hadoop's XML format, readable by the user alone."""
     properties = {
         name: conf.get(name, "")
         for name in conf
@@ -105,17 +105,17 @@ def write_job_properties(path: Path, conf: Configuration, label: str, tag: str) 
 
 
 def _retry_properties(seconds: float) -> dict[str, str]:
-    """Return for how long the client and the application master try a ResourceManager or a NameNode that is away."""
+    """Return how long client and application master retry an unavailable ResourceManager or NameNode."""
     milliseconds = str(max(round(seconds * 1000), _RETRY_INTERVAL))
     return {
         "yarn.resourcemanager.connect.max-wait.ms": milliseconds,
         "yarn.app.mapreduce.am.scheduler.connection.wait.interval-ms": milliseconds,
-        "ipc.client.connect.max.retries": str(max(round(seconds), 1)),  # one a second
+        "ipc.client.connect.max.retries": str(max(round(seconds), 1)),  # one per second
     }
 
 
 class HadoopLaunch(NamedTuple):
-    """What one job needs besides its class: where Hadoop is, its tag, and arguments for mrjob."""
+    """Prepared launch of a job: the Hadoop installation, the job's tag, and arguments for mrjob."""
 
     client: HadoopClient
     tag: str
@@ -123,9 +123,9 @@ class HadoopLaunch(NamedTuple):
 
     @classmethod
     def prepare(cls, conf: Configuration, work: Path, splits: Sequence[Split], title: str, batch: str) -> HadoopLaunch:
-        """Find Hadoop, send the archive unless it is there, and write the job's properties into ``work``.
+        """Find Hadoop, upload the archive if needed, and write the job's properties into ``work``.
 
-        So are the machines of the splits.
+        Also writes the preferred hosts of the splits.
         """
         installation = HadoopClient.from_conf(conf)
         label = job_label(conf, title, batch)
@@ -146,13 +146,13 @@ class HadoopLaunch(NamedTuple):
         return cls(installation, tag, arguments)
 
     def configure_runner(self, runner: HadoopRunner, reduce_tasks: int, monitor: ProgressMonitor) -> None:
-        """Give mrjob's runner what its constructor does not take."""
+        """Set attributes of mrjob's runner that its constructor does not accept."""
         runner.client, runner.tag = self.client, self.tag
         runner.reduce_tasks, runner.report_progress, runner.log_line = reduce_tasks, monitor.set_note, monitor.log_line
 
 
 def summarize_tasks(counters: Mapping[str, Mapping[str, int]]) -> str:
-    """Return ``24 map tasks, 12 reduce tasks, 1 of them failed and run again`` out of Hadoop's counters of a job."""
+    """Return ``24 map tasks, 12 reduce tasks, 1 of them failed and run again`` from Hadoop's counters of a job."""
     counts = {
         name: amount
         for group in counters
@@ -166,12 +166,12 @@ def summarize_tasks(counters: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def is_installed_on_nodes(conf: Configuration) -> bool:
-    """Tell whether ``mapreduce.package`` is ``none``: the nodes have the program, and the configuration folders."""
+    """Return whether ``mapreduce.package`` is ``none``: program and configuration are installed on the nodes."""
     return conf.get_trimmed("mapreduce.package").lower() == "none"
 
 
 class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
-    """Steps as Hadoop streaming jobs. The driver sets the attributes before it runs."""
+    """Runs steps as Hadoop streaming jobs. The driver sets the attributes before the run."""
 
     client: HadoopClient
     tag: str
@@ -183,31 +183,32 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
     exit_code: int | None = None
     """Exit code of the last task attempt that failed."""
     last_error_line = ""
-    """The last line of the client about something that went wrong."""
+    """Last error line of the client."""
     has_exceeded_memory = False
-    """Whether YARN has ended a task for its memory."""
+    """Whether YARN has killed a task for its memory use."""
     missing_program = ""
-    """What could not be started on a node."""
+    """Program that could not be started on a node."""
     failure_reason = ""
-    """Why the application failed, in YARN's words."""
+    """YARN's reason for the failure of the application."""
     known_error_line = b""
-    """The last line of the client that says why YARN or HDFS refuses the job."""
+    """Last line of the client with a reason why YARN or HDFS rejects the job."""
     final_status = ""
-    """How the application ended, when its master was gone before the client knew: a history server has to tell more."""
+    """Final status of the application, when its master exited before the client read it: the history server has the
+    rest."""
     is_unknown_to_yarn = False
-    """Whether the ResourceManager has answered that it knows no such application."""
+    """Whether the ResourceManager has reported that it does not know the application."""
 
     def __init__(self, **options: Any) -> None:
-        if options.get("libjars"):  # the machines of the splits are known
+        if options.get("libjars"):  # the hosts of the splits are known
             options["hadoop_input_format"] = locality.PLACED_SPLITS_FORMAT
         super().__init__(**options)
 
     def get_hadoop_version(self) -> str:
-        """Return what stands for every Hadoop with YARN; asking would start a JVM."""
+        """Return a version for every Hadoop with YARN; querying the real one would start a JVM."""
         return "3.4"
 
     def _run(self) -> None:
-        """Put the input on HDFS and run; files of the job go with its submission, into YARN's own staging folder."""
+        """Upload the input to HDFS and run; files of the job go into YARN's staging directory when it is submitted."""
         kill = self.client.find_unfinished(self.tag)
         if kill:
             self.report_progress(f"an earlier driver left {', '.join(kill)} running: ending it")
@@ -239,7 +240,7 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
     def _run_hadoop(
         self, hadoop_args: list[str], env: dict[str, str], record_callback: object
     ) -> tuple[int, dict[str, Any]]:
-        """Run the client under guard; the guard ends it, and the application, when this process goes."""
+        """Run the client under the guard, which stops client and application when this process exits."""
         command = [
             sys.executable,
             "-S",
@@ -250,7 +251,7 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
             "--",
             *hadoop_args,
         ]
-        environment = {**env, "HADOOP_ROOT_LOGGER": "INFO,console"}  # counters come as a log line
+        environment = {**env, "HADOOP_ROOT_LOGGER": "INFO,console"}  # counters arrive as a log line
         environment["HADOOP_CLIENT_OPTS"] = add_java_tmpdir(
             env.get("HADOOP_CLIENT_OPTS", ""), self._get_local_tmp_dir()
         )
@@ -274,7 +275,7 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
         return code, found
 
     def _await_guard(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait until the guard, which was told by now if this job ends early, has ended the application."""
+        """Wait until the guard, whose input is closed by now, has stopped the application."""
         if process.poll() is None:
             self.report_progress("ending the application")
         try:
@@ -319,9 +320,7 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
                 self.failure_reason = simplify_line(due_to[1])
             if b"Retrying connect to server" in line or b"ERROR" in line or b"Exception" in line:
                 self.last_error_line = simplify_line(line)
-                if (
-                    b"Retrying" in line and self.is_unknown_to_yarn
-                ):  # a history server that is not there, again and again
+                if b"Retrying" in line and self.is_unknown_to_yarn:  # a missing history server, retried again and again
                     raise self._unknown_application_error()
                 if b"Retrying" in line and self.final_status:
                     raise self._no_history_error() if self.final_status == "SUCCEEDED" else OSError(self.final_status)
@@ -333,25 +332,25 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
 
     def _unknown_application_error(self) -> NutchError:
         return RunnerError(
-            "YARN no longer knows the application of this job: its ResourceManager was started anew, and keeps "
+            "YARN no longer knows the application of this job: its ResourceManager was restarted, and keeps "
             "applications only with yarn.resourcemanager.recovery.enabled: run the command again"
         )
 
     def _no_history_error(self) -> NutchError:
         return RunnerError(
-            f"{self.application} has succeeded, but what it counted is not to be had: its master ended before the "
-            "client had asked, and YARN's history server does not answer: start one "
+            f"{self.application} has succeeded, but its counters are not available: its master exited before the "
+            "client read them, and YARN's history server does not respond: start one "
             "(mapred --daemon start historyserver), and run the command again"
         )
 
     def count_output_records(self) -> int:
-        """Return how many lines the last step put out, by Hadoop's counters."""
+        """Return the number of output lines of the last step, by Hadoop's counters."""
         counters = self.counters()[-1].get("Map-Reduce Framework", {})
         kind = "Reduce" if "reducer" in self._get_steps()[-1] else "Map"
         return int(counters.get(f"{kind} output records", 0))
 
     def cat_output(self) -> Iterator[bytes]:
-        """Yield what the last step put out."""
+        """Yield the output of the last step."""
         if self.count_output_records():
             problem = "cannot read the job's output from HDFS"
             yield self.client.run_fs("-cat", f"{self._output_dir}/part-*", failure_message=problem).stdout
@@ -368,13 +367,13 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
             whole.replace(path)
 
     def _cleanup_hadoop_tmp(self) -> None:
-        try:  # once: what stays goes with package -clean, and Ctrl-C waits for this
+        try:  # without retries: leftovers are deleted by package -clean, and Ctrl-C waits for this
             self.client._replace(wait_seconds=0.0).run_fs("-rm", "-r", "-f", "-skipTrash", self._hadoop_tmp_dir)
         except NutchError as error:
             warn(f"the job's input stays on HDFS, until nutch2py package -clean: {error}")
 
     def explain(self, error: Exception) -> NutchError:
-        """Return why the job failed: in the words of a task if its log can be had, else by what the client said."""
+        """Return why the job failed: the error of a task if its log is available, else what the client reported."""
         logs = f"yarn logs -applicationId {self.application}" if self.application else "the log of the ResourceManager"
         if self.missing_program:
             return ConfigurationError(
@@ -384,9 +383,9 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
         known = explain_error("the job failed on YARN", [self.known_error_line]) if self.exit_code is None else None
         if known is not None:  # no task has run
             return known
-        told = self.client.find_task_error(self.application) if self.application else None
-        if told is not None:
-            return told
+        task_error = self.client.find_task_error(self.application) if self.application else None
+        if task_error is not None:
+            return task_error
         if self.is_unknown_to_yarn:
             return self._unknown_application_error()
         for kind in _TASK_ERRORS:
@@ -412,7 +411,7 @@ _TASK_ERRORS = (
     errors.LockLostError,
     errors.PluginFailuresError,
 )
-"""What a task's exit code tells when its log cannot be had."""
+"""Error class by exit code of a task, for tasks whose log is not available."""
 
 
 def _first_line(text: str | None) -> str:

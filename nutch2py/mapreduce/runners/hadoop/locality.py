@@ -1,8 +1,8 @@
-"""Map tasks where their rows are: what tells YARN the machine of each split.
+"""Runs map tasks where their rows are: passes the host of each split to YARN.
 
-Hadoop streaming asks an input format, a class of Java, for the splits and their machines, and none of Hadoop's reads
-them from a file. ``PlacedSplits`` does; ``PlacedSplits.class`` beside this module is compiled from
-``PlacedSplits.java`` (``javac --release 8 -g:none``), so that a client needs no compiler.
+Hadoop streaming gets splits and their hosts from an input format, a Java class, and none of Hadoop's classes reads them
+from a file. ``PlacedSplits`` does. ``PlacedSplits.class`` next to this module is compiled from ``PlacedSplits.java``
+(``javac --release 8 -g:none``), so that a client needs no compiler.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from nutch2py.mapreduce.input_splits import RangeSplit, Split
 
 PLACED_SPLITS_FORMAT = "nutch2py.PlacedSplits"
 HOSTS_FILE = "hosts"
-"""Name of the file beside that of the splits: a line for each of them, a machine's name or nothing."""
+"""Name of the file next to the splits file: a line with the host of each split, or an empty one."""
 
 
 def prepare_locality(work: Path, splits: Sequence[Split]) -> list[str]:
-    """Write where splits are best run into ``work``; return arguments for mrjob, none where nothing is known."""
+    """Write the preferred hosts of splits into ``work``; return arguments for mrjob, empty if no host is known."""
     hosts = [split.host if isinstance(split, RangeSplit) else "" for split in splits]
     if not any(hosts):
         return []

@@ -1,8 +1,8 @@
-"""The archive that carries the program to the nodes of a cluster: code, every library, configuration files.
+"""The archive that ships the program to cluster nodes: code, all libraries, configuration files.
 
-It is made from what is installed where the client runs, so that a task runs the very code of its driver. A node needs
-the same Python as the client, and nothing else. The first member, ``manifest.json``, says what is inside; the client
-refuses an archive whose manifest is not its own. Properties are not in it: they go with each job.
+It is built from the installation of the client, so that tasks run the same code as their driver. Nodes need the same
+Python version as the client, and nothing else. The first member, ``manifest.json``, lists the contents; the client
+rejects an archive whose manifest differs from its own. Properties are not included: they are sent with each job.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from nutch2py.version import __version__
 
 DEFAULT_PATH = "~/.cache/nutch2py/package.tar.gz"
 NODE_LIBRARIES = frozenset({"pyspark", "playwright"})
-"""Libraries that do not travel: Spark is the cluster's, and a browser is the node's, with what drives it."""
+"""Libraries that are not shipped: Spark belongs to the cluster, the browser and its drivers to the node."""
 CLIENT_LIBRARIES = frozenset({"starlette", "uvicorn", "h11", "anyio", "cronsim", "jinja2", "markupsafe"})
-"""Libraries of the server, which no task needs."""
+"""Libraries of the server, which tasks do not need."""
 _MANIFEST = "manifest.json"
 _PROPERTY_FILES = ("nutch-default.xml", "nutch-site.xml")
 _MAX_CONFIGURATION_BYTES = 64 << 20
 
 
 class PackageManifest(NamedTuple):
-    """What an archive is made of: version, Python, code (a checksum), libraries and configuration files."""
+    """Contents of an archive: version, Python, code (a checksum), libraries and configuration files."""
 
     version: str
     python: str
@@ -49,16 +49,16 @@ class PackageManifest(NamedTuple):
     conf_files: dict[str, str]
 
     def encode(self) -> bytes:
-        """Return it as JSON, the same bytes for the same contents."""
+        """Return it as JSON: the same bytes for the same contents."""
         return orjson.dumps(self._asdict(), option=orjson.OPT_SORT_KEYS)
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits that name the contents."""
+        """16 hexadecimal digits that identify the contents."""
         return hashlib.sha256(self.encode()).hexdigest()[:16]
 
     def describe_difference(self, client: PackageManifest) -> str | None:
-        """Return in words how the archive of this manifest differs from what ``client`` would make; None: not."""
+        """Describe how this archive differs from the one that ``client`` would build; None if it does not."""
         if self.version != client.version:
             return f"it holds nutch2py {self.version}, and this is {client.version}"
         if self.python != client.python:
@@ -74,12 +74,12 @@ class PackageManifest(NamedTuple):
             changed = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
             if changed:
                 more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
-                return f"the {kind} {changed[0]}{more} is another now"
+                return f"the {kind} {changed[0]}{more} has changed"
         return None
 
 
 def archive_path(conf: Configuration) -> Path:
-    """Return ``mapreduce.package``: where the archive is."""
+    """Return ``mapreduce.package``: the path of the archive."""
     conf = conf.copy()
     if not conf.get_trimmed("mapreduce.package"):
         conf.set("mapreduce.package", DEFAULT_PATH)
@@ -87,12 +87,12 @@ def archive_path(conf: Configuration) -> Path:
 
 
 def python_tag() -> str:
-    """Return the Python that runs here, as ``3.11``."""
+    """Return the version of the running Python, as ``3.11``."""
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def expected_manifest(conf: Configuration) -> PackageManifest:
-    """Return the manifest of an archive made now, here, with this configuration."""
+    """Return the manifest that an archive built now with this configuration would have."""
     return PackageManifest(
         __version__,
         python_tag(),
@@ -118,13 +118,13 @@ def read_manifest(path: Path) -> PackageManifest:
         ) from None
     except (OSError, tarfile.TarError, EOFError, ValueError, TypeError) as error:
         raise ConfigurationError(
-            f"cannot read the package {path}: {error}: make it anew with nutch2py package"
+            f"cannot read the package {path}: {error}: rebuild it with nutch2py package"
         ) from error
     raise ConfigurationError(f"{path} is not a package of nutch2py: make one with nutch2py package")
 
 
 def check_package(conf: Configuration) -> PackageManifest:
-    """Return the manifest of the archive; raise unless it is what this client would make."""
+    """Return the manifest of the archive; raise unless it is up to date."""
     path = archive_path(conf)
     manifest = read_manifest(path)
     difference = manifest.describe_difference(expected_manifest(conf))
@@ -134,7 +134,7 @@ def check_package(conf: Configuration) -> PackageManifest:
 
 
 def build_package(conf: Configuration) -> tuple[Path, PackageManifest]:
-    """Make the archive; return where it is and its manifest. Another of the same name is replaced at the end."""
+    """Build the archive; return its path and manifest. An existing archive is replaced when the new one is complete."""
     path = archive_path(conf)
     manifest = expected_manifest(conf)
     try:
@@ -157,7 +157,7 @@ def build_package(conf: Configuration) -> tuple[Path, PackageManifest]:
 
 
 class _ArchiveWriter:
-    """Puts files into an archive, Python code compiled beside its source: nodes need not do it for every task."""
+    """Adds files to an archive, and compiled Python code next to its source, so that nodes need not compile it."""
 
     def __init__(self, archive: tarfile.TarFile) -> None:
         self._archive = archive
@@ -206,7 +206,7 @@ class _ArchiveWriter:
                     invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
                 )
             except (py_compile.PyCompileError, SyntaxError):
-                return  # some libraries carry templates, or code for other versions of Python
+                return  # some libraries contain templates, or code for other Python versions
             folder, _, module = name.rpartition("/")
             tag = f"{module[:-3]}.{sys.implementation.cache_tag}.pyc"
             self._add(f"{folder}/__pycache__/{tag}", self._compiled_path.read_bytes())
@@ -219,7 +219,7 @@ class _ArchiveWriter:
 
 
 def _package_files() -> Iterator[tuple[str, Path]]:
-    """Yield (name below ``lib``, path) of the files of nutch2py itself, also when it runs from a checkout."""
+    """Yield (name below ``lib``, path) of the files of nutch2py itself, also in a checkout."""
     package = Path(__file__).parents[3]
     for path in package.rglob("*"):
         name = path.relative_to(package)
@@ -233,7 +233,7 @@ def _package_files() -> Iterator[tuple[str, Path]]:
 
 
 def _site_conf_files(conf: Configuration) -> dict[str, Path]:
-    """Return the files of the site's configuration folders, by name; properties are elsewhere, and may be secret."""
+    """Return the files of the site's configuration directories, by name; without properties, which may be secret."""
     files: dict[str, Path] = {}
     total = 0
     for folder in conf.conf_dirs:
@@ -254,7 +254,7 @@ def _site_conf_files(conf: Configuration) -> dict[str, Path]:
 
 @cache
 def _required_libraries() -> dict[str, metadata.Distribution]:
-    """Return what nutch2py and every installed plug-in need, and the plug-ins, by name."""
+    """Return the distributions of nutch2py, all installed plug-ins and their dependencies, by name."""
     from packaging.requirements import Requirement
 
     found: dict[str, metadata.Distribution] = {}
@@ -274,7 +274,7 @@ def _required_libraries() -> dict[str, metadata.Distribution]:
                 add(requirement.name, ["", *requirement.extras])
 
     own = metadata.distribution("nutch2py").metadata
-    add("nutch2py", ["", *(own.get_all("Provides-Extra") or ())])  # of the extras, what is installed
+    add("nutch2py", ["", *(own.get_all("Provides-Extra") or ())])  # only installed ones of the extras
     for group in metadata.entry_points().groups:
         if group.startswith("nutch2py."):
             for point in metadata.entry_points(group=group):

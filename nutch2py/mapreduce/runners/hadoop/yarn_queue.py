@@ -1,4 +1,4 @@
-"""An application to which YARN gives nothing: it may wait for hours in a full queue, for ever for what no node has."""
+"""Warns about applications that wait for resources: in a full queue, or because no node is large enough."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ATTEMPTS = re.compile(rb"^(appattempt_\w+)\s", re.MULTILINE)
 
 
 class YarnQueueMonitor:
-    """Looks, some time after an application was submitted or started, whether it waits, and says for what."""
+    """Checks, some time after submission or start, whether an application is waiting, and reports the reason."""
 
     def __init__(self, hadoop: HadoopClient, application: str) -> None:
         self._hadoop, self._application = hadoop, application
@@ -24,7 +24,7 @@ class YarnQueueMonitor:
         self._is_started = False
 
     def report_progress(self, *, is_working: bool) -> None:
-        """Note that the application runs; ``is_working``: a task of it has done something."""
+        """Record that the application is running; ``is_working``: one of its tasks has made progress."""
         if not self._is_started:
             self._is_started = True
             self._timer.cancel()
@@ -33,7 +33,7 @@ class YarnQueueMonitor:
             self._timer.cancel()
 
     def cancel(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._timer.cancel()
 
     def _start_timer(self, look: Callable[[], None]) -> threading.Timer:
@@ -60,6 +60,6 @@ class YarnQueueMonitor:
         found = _CONTAINERS.search(self._query_yarn("container", "-list", attempts[-1].decode())) if attempts else None
         if found and int(found[1]) <= 1:
             warn(
-                f"{self._application} has waited for {_MAX_QUIET_WAIT:g} s for a container for its tasks: the queue is full, or "
-                "no node has room for as much as mapreduce.map.memory.mb asks for"
+                f"{self._application} has waited for {_MAX_QUIET_WAIT:g} s for a container for its tasks: "
+                "the queue is full, or no node has as much memory as mapreduce.map.memory.mb requests"
             )
