@@ -437,5 +437,5 @@ class Record:
     def __repr__(self) -> str:
         shown = [f for f in self.FIELDS.values() if self._fields is None or f in self._fields]
         values = [(f.attribute, f.default, getattr(self, f.attribute)) for f in shown]
-        shown = ", ".join(f"{name}={value!r}" for name, default, value in values if value not in (None, default))
-        return f"{type(self).__name__}({shown})"
+        content = ", ".join(f"{name}={value!r}" for name, default, value in values if value not in (None, default))
+        return f"{type(self).__name__}({content})"
