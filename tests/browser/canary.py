@@ -1,4 +1,4 @@
-"""Servers that nobody may reach: a canary notes each connection and each packet that comes to it."""
+"""Servers that must not be reached: a canary records each connection and packet that it receives."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Self
 
 
 class Canary:
-    """Listens on TCP and UDP of one port of an address; ``caught`` names what came."""
+    """Listens on a TCP and UDP port of an address; ``caught`` lists what was received."""
 
     def __init__(self, address: str = "127.0.0.2", port: int = 0) -> None:
         self.address, self.caught = address, list[str]()

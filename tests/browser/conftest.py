@@ -17,7 +17,7 @@ from tests.fetcher.conftest import item, loopback
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what needs Chromium where there is none."""
+    """Skip tests that need Chromium if it is not installed."""
     if not any(map(shutil.which, EXECUTABLE_NAMES)) or find_spec("playwright") is None:
         for each in items:
             if "render" in getattr(each, "fixturenames", ()):
@@ -26,13 +26,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def browser_conf(tmp_path: Path) -> Configuration:
-    """Give a configuration that renders pages of the loopback, with time for a machine that is busy with others."""
+    """Return a configuration that renders pages of the loopback, with long limits for a busy machine."""
     patient = {"browser_time_limit": "180", "browser_idle_limit": "60", "browser_start_timeout": "180"}
     return loopback(tmp_path, plugin_includes_add="protocol-browser", **patient)
 
 
 class Render:
-    """Fetches URLs with a browser and keeps what came to the sink."""
+    """Fetches URLs with a browser and keeps the sink's items."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
@@ -61,7 +61,7 @@ def render(browser_conf: Configuration) -> Render:
 
 @pytest.fixture
 def homes(monkeypatch: pytest.MonkeyPatch) -> list[chromium.BrowserProfile]:
-    """Note the browsers that are started."""
+    """Record the browsers that are started."""
     found: list[chromium.BrowserProfile] = []
     made = chromium.BrowserProfile.__init__
 

@@ -1,4 +1,4 @@
-"""Applications of React, Vue and Svelte, built from npm: what a browser finds in them and the plain fetch does not."""
+"""Applications of React, Vue and Svelte, built from npm: content with a browser and without."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOUNTS = {"react": '<div id="root"></div>', "vue": '<div id="app"></div>', "svel
 
 @pytest.fixture(scope="module")
 def built() -> Path:
-    """Build the applications, where npm and its registry are there; what was fetched and built is kept."""
+    """Build the applications if npm and its registry are available; downloads and builds are cached."""
     if shutil.which("npm") is None or shutil.which("node") is None:
         pytest.skip("no npm")
     folder = ROOT / ".cache" / "browser-apps"
@@ -59,7 +59,7 @@ def apps(site: ScriptedSite, built: Path) -> ScriptedSite:
 
 @pytest.fixture
 def read(apps: ScriptedSite, render: Render) -> Callable[[str, WebPage], tuple[str, str, set[str]]]:
-    """Give what the parser makes of a page: title, text, paths of its links."""
+    """Return the parse of a page: title, text, paths of its links."""
     begin = apps.url("")
 
     def parsed(url: str, page: WebPage) -> tuple[str, str, set[str]]:

@@ -1,4 +1,4 @@
-"""browser-rules.txt, and the signs of an empty shell."""
+"""browser-rules.txt, and the signs of an app shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a browser does not start, the fetch says why and how to repair it; where it can, it needs no privileges."""
+"""Start of the browser: failures are reported with a remedy; no privileges are needed."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ Fetcher(conf, 1, renderer=open_renderer(conf)).run(iter([item]), lambda item: pr
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Give a folder that every user reaches, for the files of a task."""
+    """Return a directory that every user can access, for the files of a task."""
     path = Path(tempfile.mkdtemp(prefix="browser-task-"))
     below = path / ("long-" * 12)  # tasks of a cluster have such: no socket's path can be as long
     below.mkdir()
@@ -118,7 +118,7 @@ def of_browser(folder: Path) -> list[int]:
 
 
 def test_browser_runs_without_privileges_and_home(site: ScriptedSite, folder: Path, render: Render) -> None:
-    """With its sandbox on: a user who is nobody, whose home nobody can write to."""
+    """With the sandbox enabled, as user nobody without a writable home."""
     setpriv = shutil.which("setpriv")
     if os.geteuid() != 0 or setpriv is None or sys.prefix.startswith("/root"):
         pytest.skip("runs without privileges already, or cannot become another user")
@@ -171,9 +171,9 @@ def test_killed_browser_subprocess_loses_no_page(
     monkeypatch: pytest.MonkeyPatch,
     kind: bytes,
 ) -> None:
-    """Chromium starts that of the graphics anew; without the others, one other browser takes its place.
+    """Chromium restarts its GPU process; without one of the others, one new browser replaces it.
 
-    It is killed when a page is first looked after, which may have no document then, or not be opened.
+    The process is killed when a page is first checked; the page may have no document then, or fail to open.
     """
     killed: list[int] = []
 

@@ -1,4 +1,4 @@
-"""What a page asks for passes the address gate, whatever asks: a canary behind the gate stays unheard."""
+"""All requests of a page pass the address filter: a canary behind the filter is never reached."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def beside_a_proxy(conf: Configuration, lane: ContextTraffic, work: Callable[[_A
 
 
 def proxied(conf: Configuration, *requests: bytes) -> list[bytes]:
-    """Send requests to a proxy, each on a connection of its own, and return the first lines of the answers."""
+    """Send requests to a proxy, each on its own connection, and return the first lines of the responses."""
 
     async def work(ask: _Ask) -> list[bytes]:
         found = []
@@ -165,7 +165,7 @@ def proxied(conf: Configuration, *requests: bytes) -> list[bytes]:
 
 
 def test_requests_beyond_limit_wait_until_page_ends(browser_conf: Configuration, site: ScriptedSite) -> None:
-    """A page that heard of it would ask again, and the browser would tell of each."""
+    """A page notified of a rejection would retry, and the browser would report each one."""
     site.on("/", Reply(body=b"x"))
     request = f"GET {site.url('/')} HTTP/1.1\r\nHost: x\r\nLOGIN\r\n\r\n".encode()
     tunnel = f"CONNECT 127.0.0.1:{site.port} HTTP/1.1\r\nLOGIN\r\n\r\n".encode()

@@ -1,4 +1,4 @@
-"""Pages that harm: each ends in a status within its limits, and the honest one beside them is what it is."""
+"""Hostile pages: each ends with a status within its limits, and an honest page next to them is unaffected."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ SHORT = list(EXPECTED)[: list(EXPECTED).index("/tampered") + 1]
 
 
 def wrong_of(path: str, page: WebPage) -> ProtocolStatus | None:
-    """Return the status of a page that is not as expected, None of one that is."""
+    """Return the status of a page that is not as expected, or None."""
     honest = path.startswith("/honest/")
     code, words = (Code.SUCCESS, "") if honest else EXPECTED[path]
     status = page.protocol_status
@@ -169,7 +169,7 @@ def wrong_of(path: str, page: WebPage) -> ProtocolStatus | None:
 def test_hostile_pages_end_with_status_and_others_are_unaffected(
     site: ScriptedSite, render: Render, paths: list[str], honest: list[str], seconds: int
 ) -> None:
-    """What a busy machine has not done in time says so in its status, and is tried again with more time."""
+    """A page that a busy machine could not finish in time is retried with more time."""
     for path in ("/tick", "/frame", "/work"):
         site.on(path, Reply(body=b"{}"))
     site.on("/big", Reply(body=b"x" * 1_000_000, content_type="application/octet-stream"))
@@ -226,11 +226,11 @@ def test_killed_browser_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
     times: int,
 ) -> None:
-    """The browser's own process dies amid two pages: another renders them, and one for each after the second time."""
+    """The browser process dies during two pages: another browser renders them; after the second time, one each."""
     killed: set[int] = set()
 
     def memory(pid: int) -> int:
-        """Kill the browser in place of looking at a page's process."""
+        """Kill the browser instead of reading the memory of a page's process."""
         for each in set(filter(None, map(chromium.find_browser_pid, homes[:times]))) - killed:
             if site.gets("/shown") >= 2 * (1 + len(killed)):  # it shows both
                 killed.add(each)
@@ -252,7 +252,7 @@ def test_killed_browser_is_replaced(
 
 
 def driver() -> list[int]:
-    """Return the drivers that this process has started."""
+    """Return the drivers started by this process."""
     below = list(chromium.iter_descendants(os.getpid()))
     return [pid for pid, words in commands() if pid in below and words[1:] and b"run-driver" in words]
 
@@ -260,7 +260,7 @@ def driver() -> list[int]:
 def test_killed_driver_is_replaced(
     site: ScriptedSite, render: Render, homes: list[chromium.BrowserProfile], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Playwright's driver dies amid pages, and the browser with it: others render them, and those that follow."""
+    """Playwright's driver dies with the browser during pages: new ones render them and the following pages."""
     killed = list[int]()
 
     def memory(pid: int) -> int:
@@ -291,7 +291,7 @@ def hung_browsers(homes: list[chromium.BrowserProfile]) -> list[int]:
 def test_hanging_browser_is_replaced(
     site: ScriptedSite, render: Render, homes: list[chromium.BrowserProfile], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Nothing says that it has ended, as it has not: the page's time ends, no answer comes, others take its place."""
+    """A hanging browser reports nothing: the page times out, the ping fails, and another browser takes over."""
     monkeypatch.setattr(browser_process, "_PING_TIMEOUT", 10.0)
     stopped: list[int] = []
 
@@ -331,7 +331,7 @@ def test_page_blocking_driver_does_not_affect_others(
     monkeypatch: pytest.MonkeyPatch,
     alone: bool,
 ) -> None:
-    """Nothing of it can be taken down: that may be for the page beside it, so that it gets another browser, alone."""
+    """No snapshot is possible, perhaps because of the page next to it, so it gets a browser of its own."""
     take, give_up = tab_renderer.TabRenderer._take_snapshot, browser_process.BrowserProcess.give_up
 
     async def snapshot(showing: tab_renderer.TabRenderer) -> PageSnapshot:

@@ -1,4 +1,4 @@
-"""What a page asks for by itself: as robots.txt has it, with the cookies of its site, and no more than is wanted."""
+"""Requests of pages: limited by robots.txt, with the cookies of their site, and only the required types."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_robots_txt_is_not_requested_without_subrequests(site: ScriptedSite, ren
 
 
 def test_response_cookies_are_visible_only_to_own_scripts(site: ScriptedSite, render: Render) -> None:
-    """The row has the headers of the fetch; what scripts set stays with the page."""
+    """The row contains the headers of the fetch; cookies set by scripts stay with the page."""
     script = b"""<div id=root></div><script>const before = [localStorage.last, sessionStorage.last, name].join('');
         document.cookie = 'own=2'; localStorage.last = sessionStorage.last = name = 'x';
         fetch('/data').then(() => { root.textContent = 'before: ' + before + '.'; })</script>"""
@@ -93,7 +93,7 @@ ANEW = AGAIN.replace(b"location.reload()", b"location.href = location.href")
 
 
 def test_tab_state_is_reset_between_pages(site: ScriptedSite, render: Render, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that need no more than others are shown one after another in the same place, and do not see it."""
+    """Ordinary pages are rendered successively in the same tab without noticing each other."""
     kept: list[bool] = []
     give = BrowserTab.open_page
 
@@ -140,7 +140,7 @@ def test_media_is_loaded_only_when_configured(site: ScriptedSite, render: Render
 
 
 def test_subrequests_use_fetcher_proxy(site: ScriptedSite, render: Render) -> None:
-    """The site plays the proxy: it is asked for whole URLs of a host that is nowhere, with the proxy's login."""
+    """The site acts as the proxy: it receives absolute URLs of a non-existent host, with the proxy's login."""
     site.on("http://far.example/robots.txt", Reply(404))
     script = b"<div id=root></div><script>fetch('/data')" + WRITE + b"</script>"
     site.on("http://far.example/", Reply(body=script))
@@ -159,7 +159,7 @@ def test_subrequests_use_fetcher_proxy(site: ScriptedSite, render: Render) -> No
 
 
 def test_browser_time_does_not_count_as_slow_server(site: ScriptedSite, render: Render) -> None:
-    """Other pages of a host are left when its server has been slow for too long; this one was not."""
+    """Pages of a host are skipped once its server was slow for too long; rendering time does not count."""
     urls = [site.url(f"/{number}") for number in range(4)]
     for number in range(4):
         site.on(f"/{number}", Reply(body=b"<p>x"))
@@ -181,7 +181,7 @@ FIRST = b"HTTP/1.1 103 Early Hints\r\nLink: </hinted>; rel=preload; as=style\r\n
 
 @pytest.mark.parametrize("obey", ["true", "false"])
 def test_login_response_is_kept(site: ScriptedSite, render: Render, obey: str) -> None:
-    """No dialog holds the page up, and a server that speaks as a proxy does not make the browser forget its own."""
+    """No login dialog blocks the page, and a 407 of the server does not make the browser forget its login."""
     site.on("/", Reply(body=LOGIN))
     site.on("/next", Reply(body=b"<div id=root></div><script>fetch('/data')" + WRITE + b"</script>"))
     site.on("/data", Reply(body=b"data"))

@@ -1,4 +1,4 @@
-"""Pages that scripts make, in a real browser: what comes of them, and what of those that need none."""
+"""Rendering of pages in a real browser, and of pages that need none."""
 
 from __future__ import annotations
 

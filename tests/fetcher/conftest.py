@@ -15,12 +15,12 @@ BATCH = "1600000001-7"
 
 @pytest.fixture(params=["false", "true"], ids=["short", "whole"], scope="module")
 def way(request: pytest.FixtureRequest) -> str:
-    """Give the value of ``fetcher.scrapy.whole``: whatever is fetched ends as the same row both ways."""
+    """Return the value of ``fetcher.scrapy.whole``: both modes must produce the same rows."""
     return str(request.param)
 
 
 def loopback(folder: Path, **more: str) -> Configuration:
-    """Return a configuration that fetches from the loopback without delay; host names ``*.test`` are there too."""
+    """Return a configuration that fetches from the loopback without delay; host names ``*.test`` are known."""
     hosts = folder / "hosts.txt"
     hosts.write_text("".join(f"127.0.0.1 {name}.test\n" for name in "abcdefghij"), encoding="utf-8")
     properties = {
@@ -34,7 +34,7 @@ def loopback(folder: Path, **more: str) -> Configuration:
 
 @pytest.fixture
 def fetch_conf(tmp_path: Path, way: str) -> Configuration:
-    """Give the configuration of a fetch from the loopback, one way or the other."""
+    """Return the configuration of a fetch from the loopback, in direct or Scrapy mode."""
     return loopback(tmp_path, http_timeout="2000", fetcher_scrapy_whole=way)
 
 
@@ -47,7 +47,7 @@ def item(url: str, **cells: object) -> FetchItem:
 
 
 class Crawl:
-    """Fetches URLs and keeps what came to the sink and to the log."""
+    """Fetches URLs and keeps the sink's items and the log."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf

@@ -1,4 +1,4 @@
-"""Server-side request forgery: whatever name, notation or redirect leads there, no excluded address is connected to."""
+"""Server-side request forgery: no name, notation or redirect leads to a connection to an excluded address."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOCAL_NAT64 = ("64:ff9b:1:7f00:0:100::", "64:ff9b:1:7f:0:1::", "64:ff9b:1:0:7f:0
 
 @pytest.fixture
 def gated(crawl: Crawl) -> Crawl:
-    """Give a crawl with the shipped addresses excluded."""
+    """Return a crawl with the default exclusions."""
     crawl.conf.set("http.filter.ipaddress.exclude", Configuration.load().get("http.filter.ipaddress.exclude", ""))
     return crawl
 
@@ -57,7 +57,7 @@ def test_name_of_excluded_address_is_rejected(gated: Crawl, tmp_path: Any, addre
 
 @pytest.mark.parametrize("address", LOCAL_NAT64)
 def test_excluded_ipv4_in_any_ipv6_translation_prefix_is_rejected(address: str) -> None:
-    """RFC 6052 2.2: where the IPv4 address stands depends on the length of a prefix that only the network knows."""
+    """RFC 6052 2.2: the position of the IPv4 address depends on the prefix length, which only the network knows."""
     assert not AddressFilter.from_conf(Configuration({"http.filter.ipaddress.exclude": "127.0.0.1"})).is_allowed(
         address
     )
@@ -131,7 +131,7 @@ def test_every_loopback_notation_is_rejected(site: ScriptedSite, gated: Crawl, h
 def test_redirect_to_excluded_address_is_rejected(
     site: ScriptedSite, gated: Crawl, tmp_path: Any, at_once: str
 ) -> None:
-    """The site itself is let in by address; it redirects to another address of this machine."""
+    """The site is allowed by address; it redirects to another address of this machine."""
     names = tmp_path / "names"
     names.write_text("127.0.0.1 outside.test\n127.0.0.2 inside.test\n", encoding="utf-8")
     site.on("/p", Reply(302, headers=[("Location", f"http://inside.test:{site.port}/secret")]))
@@ -171,7 +171,7 @@ def test_redirect_to_file_url_is_not_followed(site: ScriptedSite, crawl: Crawl) 
 
 
 class Rebinding(HostsFile):
-    """Names whose address is another one each time they are asked for."""
+    """Names that resolve to a different address at each lookup."""
 
     def __init__(self, *addresses: str) -> None:
         super().__init__({})
@@ -184,7 +184,7 @@ class Rebinding(HostsFile):
 
 
 def test_name_changing_between_requests_is_rechecked(site: ScriptedSite, crawl: Crawl) -> None:
-    """robots.txt comes from an allowed address, then the name points inside: the page is refused all the same."""
+    """robots.txt comes from an allowed address, then the name points inside: the page is rejected."""
     site.on("/p", Reply(body=PAGE))
     crawl.conf.set("http.filter.ipaddress.exclude", "127.0.0.2")
     fetcher = Fetcher(crawl.conf, 1, log=lambda _: None)
@@ -201,7 +201,7 @@ def test_name_changing_between_requests_is_rechecked(site: ScriptedSite, crawl: 
 def test_name_changing_between_check_and_use_is_blocked(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For Scrapy's own handlers, and a resolver that remembers nothing: the gate stands where the socket connects."""
+    """For Scrapy's own handlers and a resolver without cache: the filter checks where the socket connects."""
     aiohttp = pytest.importorskip("aiohttp")
     monkeypatch.setattr("aiohttp.connector.DefaultResolver", aiohttp.ThreadedResolver)
     site.on("/p", Reply(body=PAGE))
@@ -233,7 +233,7 @@ def test_name_changing_between_check_and_use_is_blocked(
 
 
 def test_each_address_of_name_is_checked(site: ScriptedSite, crawl: Crawl, tmp_path: Any) -> None:
-    """Nobody answers at the first address; the second, which libcurl tries next, is an excluded one."""
+    """The first address does not respond; the second, which libcurl tries next, is excluded."""
     names = tmp_path / "names"
     names.write_text("127.0.0.9 two.test\n127.0.0.1 two.test\n", encoding="utf-8")
     site.on("/p", Reply(body=PAGE))
@@ -244,7 +244,7 @@ def test_each_address_of_name_is_checked(site: ScriptedSite, crawl: Crawl, tmp_p
 
 @pytest.mark.parametrize("host", ["%31%32%37.0.0.1", "0x7f.1", "2130706433", "127.0.0.1."])
 def test_proxy_is_not_asked_for_name_of_excluded_address(site: ScriptedSite, gated: Crawl, host: str) -> None:
-    """The proxy would open the connection, and a redirect of robots.txt is never normalized."""
+    """The proxy would open the connection, and redirects of robots.txt are not normalized."""
     proxy = {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(site.port), "http_hosts_file": ""}
     page = gated(f"http://{host}/p", **proxy)
     assert page.content is None

@@ -1,4 +1,4 @@
-"""Pages that wait to be stored: so many that a slow commit holds no request back, and no more than memory allows."""
+"""Pages waiting to be stored: a slow commit delays no request, and memory stays bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a server answers ends with a status in the row, and the next page of the same server is fetched."""
+"""Every broken response ends with a status in the row, and the next page of the server is fetched."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 
 
 class Expected(NamedTuple):
-    """What the row of a page says; ``length``: bytes of its content, None for no content."""
+    """Expected row of a page; ``length``: bytes of its content, None for no content."""
 
     status: CrawlStatus
     code: Code
@@ -47,7 +47,7 @@ def packed(encoding: str, body: bytes) -> Reply:
 
 
 def bomb(encoding: str) -> Reply:
-    """Return an answer of some hundred kilobytes that stands for 300 MB."""
+    """Return a response of some hundred kilobytes that decodes to 300 MB."""
     if encoding == "br":
         packer = brotli.Compressor(quality=1)
         parts = [packer.process(bytes(BOMB // 100)) for _ in range(100)]
@@ -124,7 +124,7 @@ class Fetched(NamedTuple):
 
 
 def fetch_all(url: str, names: list[str], way: str) -> Fetched:
-    """Fetch the pages, a good one of the same server after each."""
+    """Fetch the pages, and after each a good one of the same server."""
     overrides = {
         "http.agent.name": "probe",
         "http.filter.ipaddress.exclude": "",

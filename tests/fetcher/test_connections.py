@@ -1,4 +1,4 @@
-"""Servers that close connections without a word, after they had promised to keep them."""
+"""Servers that close kept-alive connections without notice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\n\r
 
 
 def _serve(connection: socket.socket) -> None:
-    """Answer one request, and close when the second has come."""
+    """Serve one request, and close when the second arrives."""
     with connection, connection.makefile("rb") as lines:
         while lines.readline() not in (b"\r\n", b""):
             pass

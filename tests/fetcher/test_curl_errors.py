@@ -1,6 +1,6 @@
-"""What libcurl itself says of broken answers: its words that decide about another try stand in one table.
+"""libcurl's messages for broken responses, which select the retry; one table contains them.
 
-Each is said here by the libcurl that is installed, so a release that puts it otherwise is seen.
+Each message is provoked in the installed libcurl, so that a release with other texts is noticed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def settings(**more: str) -> HttpSettings:
 
 
 def fetched(url: str, http: HttpSettings) -> tuple[FetchFailure | None, int, str]:
-    """Ask once, as the handler does; return the failure, libcurl's code and its words."""
+    """Send one request as the handler does; return the failure and libcurl's code and message."""
     transfer, code, message = CurlTransfer(http), 0, ""
     parts = parse_url(url)
     transfer.prepare(url, parts.host, parts.port, 10_000, (), ())
@@ -103,7 +103,7 @@ def test_error_text_counts_only_with_its_code() -> None:
 
 @contextmanager
 def closing(connections: int) -> Iterator[str]:
-    """Serve one answer on each connection and promise more; close at the second request without a word."""
+    """Serve one response per connection and keep it alive; close at the second request without notice."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
 
         def serve(connection: socket.socket) -> None:
@@ -172,7 +172,7 @@ def test_refused_connection_is_detected_by_errno() -> None:
 
 @pytest.mark.parametrize("gate", ["", "10.0.0.0/8"])
 def test_local_socket_error_is_not_blamed_on_server(gate: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By our own sockets, which the gate looks at, and by those that libcurl makes."""
+    """For sockets checked by the address filter, and for libcurl's own."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         http = settings(http_filter_ipaddress_exclude=gate)
@@ -208,7 +208,7 @@ def test_local_socket_error_is_not_blamed_on_server(gate: str, monkeypatch: pyte
 
 
 def test_words_in_url_do_not_affect_classification(site: ScriptedSite, crawl: Crawl) -> None:
-    """A host, a path or a header that says what messages say is not taken for a message."""
+    """A host, path or header with the text of a message is not mistaken for one."""
     http = settings()
     malformed = "http://excluded by Connection died refused ssl/"
     transfer = CurlTransfer(http)
@@ -245,7 +245,7 @@ def test_lenient_reader_separates_address_filter_from_permission(monkeypatch: py
 
 
 def test_address_filter_rejects_one_of_several_addresses_in_every_handler(crawl: Crawl) -> None:
-    """aiohttp makes one OSError of what went wrong at several addresses, without their types."""
+    """aiohttp merges the errors of several addresses into one OSError without their types."""
     pytest.importorskip("aiohttp")
     values = {"fetcher.download.handler": "aiohttp", "http.hosts.file": "", "http.filter.ipaddress.exclude": "loopback"}
     for name, value in values.items():

@@ -1,4 +1,4 @@
-"""Names and their addresses, asked of a DNS server that is slow, lossy, wrong or lies."""
+"""DNS lookups against a server that is slow, lossy, wrong or hostile."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def server() -> Iterator[NameServer]:
 
 
 def ask(server: NameServer, use: Callable[[DnsCache], Awaitable[T]], seconds: float = 20.0) -> tuple[T, DnsCache]:
-    """Return what ``use`` makes of names that this server tells of, and those."""
+    """Return the result of ``use`` on a DNS cache with this server, and the cache."""
 
     async def main() -> tuple[T, DnsCache]:
         names = DnsCache(HostsFile({}), (server.address,), seconds)
@@ -54,14 +54,14 @@ def test_lookup_returns_address(server: NameServer, name: str) -> None:
 
 
 def test_lookup_failing_server_is_retried_until_answer(server: NameServer) -> None:
-    """Twenty failures in a row: as quick as they come, they cost the name a few seconds and not its pages."""
+    """Twenty quick failures in a row delay a name by a few seconds but lose no pages."""
     found, names = ask(server, lambda names: names.resolve("broken-20.again.test"))
     assert found == ("127.0.0.1",)
     assert (names.stats.retried, names.stats.unanswered) == (1, 0)
 
 
 def test_lookup_restarted_server_loses_no_name() -> None:
-    """Nobody listens for three seconds, which c-ares is told at once: each name waits, and is asked for again."""
+    """No server listens for three seconds, which c-ares reports at once: each name waits and is retried."""
     port = _free_port()
 
     async def main() -> tuple[list[tuple[str, ...]], DnsCache]:
@@ -81,7 +81,7 @@ def test_lookup_restarted_server_loses_no_name() -> None:
 
 
 def test_lookup_lost_packets_are_retried(server: NameServer) -> None:
-    """Of a hundred names on a line that loses three packets of four this happens to two."""
+    """Of a hundred names on a line that loses three of four packets, this happens to two."""
 
     async def warm(names: DnsCache) -> tuple[str, ...]:
         await names.resolve("plain.warm.test")
@@ -93,7 +93,7 @@ def test_lookup_lost_packets_are_retried(server: NameServer) -> None:
 
 
 def test_malformed_responses_affect_no_other_name(server: NameServer) -> None:
-    """C-ares fails all that was asked with the same socket: a slow name among them would never be found."""
+    """c-ares fails all queries on the same socket: a slow name among them would never resolve."""
 
     async def crowd(names: DnsCache) -> list[tuple[str, ...] | BaseException]:
         kinds = ("garbage", "slow-1000", "plain")
@@ -122,7 +122,7 @@ def test_ipv6_only_result_is_retried_soon_without_ipv4_answer(server: NameServer
 
 
 def test_c_ares_cache_is_bounded(server: NameServer) -> None:
-    """It keeps whole answers, which a hostile server makes of 64 KiB; a name of long ago is asked of DNS anew."""
+    """c-ares keeps whole responses of up to 64 KiB; an old name is queried again."""
 
     async def after_others(names: DnsCache) -> int:
         await names.resolve("kept.test")
@@ -236,7 +236,7 @@ def test_cache_is_bounded_and_evicts_oldest(server: NameServer, monkeypatch: pyt
 
 
 def test_ten_thousand_names_with_packet_loss_resolve(server: NameServer) -> None:
-    """What a patient client gets, one name after the other, this gets with two hundred at once."""
+    """Two hundred concurrent lookups find the same names as a sequential client."""
 
     async def all_of_them(names: DnsCache) -> int:
         gate = asyncio.Semaphore(200)
@@ -282,7 +282,7 @@ def test_etc_hosts_is_read() -> None:
 
 
 def _free_port() -> int:
-    """Return a port that the system gives to nobody unasked: a socket that got it would hear its own questions."""
+    """Return a port outside the ephemeral range: a socket bound to it would receive its own queries."""
     for port in range(20_053, 30_000):
         with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp, suppress(OSError):
             tcp.bind(("127.0.0.1", port))

@@ -27,19 +27,19 @@ print(json.dumps(crawl.report.counters))
 """
 
 
-@pytest.mark.parametrize(("soft", "hard", "told"), [(64, 64, True), (64, 1024, False)])
+@pytest.mark.parametrize(("soft", "hard", "warns"), [(64, 64, True), (64, 1024, False)])
 def test_low_descriptor_limit_loses_no_page(
-    site: ScriptedSite, tmp_path: Path, soft: int, hard: int, told: bool
+    site: ScriptedSite, tmp_path: Path, soft: int, hard: int, warns: bool
 ) -> None:
-    """A server that is well is not said to be down as there was no socket to ask it; the own limit is raised."""
+    """A missing socket is not blamed on the server; the process raises its own limit."""
     paths = [f"/{number}" for number in range(100)]
     for path in paths:
         site.on(path, Reply(body=b"<p>words", hang=0.3))
     asked = json.dumps([soft, hard, str(tmp_path), [site.url(path) for path in paths]])
     child = subprocess.run([sys.executable, "-c", _CHILD, asked], capture_output=True, text=True, check=True)
     assert json.loads(child.stdout.splitlines()[-1]) == {"SUCCESS": 100}
-    assert ("raise the limit (ulimit -n" in child.stderr) is told
-    assert site.most_at_once > (50 if not told else 1)
+    assert ("raise the limit (ulimit -n" in child.stderr) is warns
+    assert site.most_at_once > (50 if not warns else 1)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The feeder: bounded memory, every page once and in its order, and no host that keeps the others waiting."""
+"""The feeder: bounded memory, every page once and in order, and no host that blocks the others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CAPACITY = 100
 
 
 class Table:
-    """Rows by key; counts how they are read. ``gone``: keys whose rows are not there any more."""
+    """Rows by key; counts reads. ``gone``: keys whose rows were deleted."""
 
     def __init__(self, urls: Iterable[str], gone: Callable[[str], bool] = lambda _: False) -> None:
         self.urls, self.gone = list(urls), gone
@@ -55,7 +55,7 @@ class Table:
 
 
 class Run:
-    """A run without a network: what is taken from the queues ends when ``ends`` says so of its host."""
+    """A run without a network: requests finish when ``ends`` returns true for their host."""
 
     def __init__(
         self, table: Table, capacity: int = CAPACITY, deadline: float = float("inf"), **properties: str
@@ -84,7 +84,7 @@ class Run:
         self.most = max(self.most, self.queues.total_size)
 
     async def until(self, ends: Callable[[str], bool], enough: Callable[[], bool]) -> None:
-        """Take what is ready and end it, until it is enough, or all is done."""
+        """Take ready items and finish them until ``enough``, or until all are done."""
         feeding = asyncio.ensure_future(self.feeder.feed())
         stuck = time.monotonic() + 60
         try:
@@ -112,7 +112,7 @@ class Run:
 
 
 def mixed(giants: int, pages: int, honest: int, each: int) -> list[str]:
-    """Name the pages of some large hosts and of many small ones, the former first wherever both could be."""
+    """Yield the pages of some large and many small hosts, the large ones first where possible."""
     urls = [f"http://giant{number}.test/{page}" for page in range(pages) for number in range(giants)]
     small = [f"http://honest{number}.test/{page}" for page in range(each) for number in range(honest)]
     half = len(urls) // 2
@@ -294,7 +294,7 @@ def test_spilled_keys_keep_order(seed: int, chunk: int) -> None:
 
 
 def test_full_disk_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is open beside, WARC files among it, is closed after the keys, so closing these again raises nothing."""
+    """Other open files, such as WARC files, are closed after the keys; closing these again raises nothing."""
     monkeypatch.setattr("tempfile.TemporaryFile", lambda prefix: Path("/dev/full").open("w+b"))  # noqa: SIM115
     keys = Spill()
     with pytest.raises(OSError, match="No space"):

@@ -1,4 +1,4 @@
-"""A fetch of hosts whose names DNS tells: slowly, after a loss, wrongly, or not at all."""
+"""Fetches of hosts with slow, lossy, wrong or missing DNS responses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def by_name(crawl: Crawl, dns: NameServer) -> Crawl:
 
 
 def test_many_uncached_names_lose_no_page(site: ScriptedSite, by_name: Crawl, dns: NameServer) -> None:
-    """Two hundred at once, of which some are slower than http.timeout, lose packets, or are told by TCP alone."""
+    """Two hundred concurrent names: some slower than http.timeout, some with lost packets, some only by TCP."""
     site.on("/p", Reply(body=b"<p>words"))
     kinds = ["lossy", "slow-3500", "lost-1", "cut", "liar", "broken-1", "alias-5", "quiet6"]
     hosts = [f"{kinds[number // 50] if number % 50 == 0 else 'plain'}.n{number}.test" for number in range(400)]
@@ -41,9 +41,9 @@ def test_many_uncached_names_lose_no_page(site: ScriptedSite, by_name: Crawl, dn
     assert {page.status for page in by_name.pages.values()} == {2}
     assert len(by_name.pages) == len(urls)
     assert by_name.report.errors == 0
-    told = [line for line in by_name.log if line.startswith("DNS: ")]
-    assert len(told) == 1
-    assert told[0].startswith("DNS: 400 names, 0 unknown, 0 unanswered")
+    messages = [line for line in by_name.log if line.startswith("DNS: ")]
+    assert len(messages) == 1
+    assert messages[0].startswith("DNS: 400 names, 0 unknown, 0 unanswered")
     assert len(dns.names()) >= 400
 
 
@@ -92,7 +92,7 @@ def test_every_spelling_of_name_uses_configured_servers(
 def test_every_handler_uses_configured_servers(
     site: ScriptedSite, by_name: Crawl, dns: NameServer, handler: str
 ) -> None:
-    """A name that is slower than http.timeout, too: the handler's own clock does not run meanwhile."""
+    """Also for a name slower than http.timeout: the handler's own timeout does not run meanwhile."""
     site.on("/p", Reply(body=b"<p>words"))
     urls = [site.url("/p", name) for name in ("plain.test", "slow-1500.test", "none.test", "inside.test")]
     by_name(*urls, fetcher_download_handler=handler, http_timeout="1000", http_filter_ipaddress_exclude="sitelocal")
@@ -111,7 +111,7 @@ def test_lenient_reader_uses_configured_servers(site: ScriptedSite, by_name: Cra
 
 
 class AsksAnother:
-    """Asks for a page of another host before the page in hand."""
+    """Requests a page of another host before the current page."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -131,7 +131,7 @@ class AsksAnother:
 def test_queues_by_ip_use_configured_servers_without_blocking(
     site: ScriptedSite, by_name: Crawl, dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two names of one address are one queue; its pages, and what an add-on asks for beside, wait for each other."""
+    """Two names of one address share a queue; its pages and extra requests of add-ons wait for each other."""
 
     def blocking(_: HostResolver, host: str) -> str:
         raise AssertionError(f"{host} is asked of the system")
@@ -154,7 +154,7 @@ def test_queues_by_ip_use_configured_servers_without_blocking(
 def test_queues_by_ip_resolve_redirect_targets(
     site: ScriptedSite, by_name: Crawl, dns: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A target of the same address waits as any page of it does; one without an address says so in its row."""
+    """A target at the same address waits in its queue; one without an address gets a status."""
 
     def blocking(_: HostResolver, host: str) -> str:
         raise AssertionError(f"{host} is asked of the system")

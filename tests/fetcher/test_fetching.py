@@ -1,4 +1,4 @@
-"""The fetcher against a server that answers as scripted, well and badly."""
+"""The fetcher against a scripted server."""
 
 from __future__ import annotations
 
@@ -432,7 +432,7 @@ def test_redirects_are_followed_when_configured(site: ScriptedSite, fetch_conf: 
 
 
 def test_waiting_redirect_targets_are_fetched_with_full_queues(site: ScriptedSite, fetch_conf: Configuration) -> None:
-    """They stand in no row that could be read again, so they are not put on disk with what waits behind."""
+    """Redirect targets are in no row that could be read again, so they are not spilled."""
     names = [(site.url(f"/{number}", "a.test"), site.url(f"/{number}", "b.test")) for number in range(20)]
     for number, (_, target) in enumerate(names):
         site.on(f"a.test/{number}", Reply(302, b"", [("Location", target)]))
@@ -456,7 +456,7 @@ def test_waiting_redirect_targets_are_fetched_with_full_queues(site: ScriptedSit
 def test_redirect_targets_beyond_limit_are_counted(
     site: ScriptedSite, fetch_conf: Configuration, monkeypatch: pytest.MonkeyPatch, stopped: bool
 ) -> None:
-    """Of the run, which is too slow, or of their queue, which takes no more."""
+    """The limit of a run that is too slow, or of a full queue."""
     site.on("/a", Reply(301, b"", [("Location", "/b")]))
     states: list[FetchState] = []
 
@@ -670,10 +670,10 @@ def test_certificates_are_checked_when_configured(tls_site: ScriptedSite, crawl:
 
 
 def test_fetch_status_is_reported(site: ScriptedSite, fetch_conf: Configuration) -> None:
-    told: list[str] = []
-    Fetcher(fetch_conf, 2, log=lambda _: None).run(iter([item(site.url("/x"))]), lambda _: None, told.append)
-    assert told
-    assert re.fullmatch(r"[\d.]+ pages/s, \d+ kB/s, 0 queues, 0 active, 0 s left", told[-1])
+    messages: list[str] = []
+    Fetcher(fetch_conf, 2, log=lambda _: None).run(iter([item(site.url("/x"))]), lambda _: None, messages.append)
+    assert messages
+    assert re.fullmatch(r"[\d.]+ pages/s, \d+ kB/s, 0 queues, 0 active, 0 s left", messages[-1])
 
 
 def test_fetcher_runs_in_thread(site: ScriptedSite, crawl: Crawl) -> None:

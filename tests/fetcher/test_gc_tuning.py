@@ -1,4 +1,4 @@
-"""What a fetch does to the garbage collector, and leaves to it."""
+"""Tuning of the garbage collector during a fetch."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _looked_for(pages: int) -> list[str]:
 
 
 def test_gc_runs_after_many_bytes() -> None:
-    """What a few cycles hold of large pages does not wait for a hundred thousand objects."""
+    """A few cycles that hold large pages do not wait for a hundred thousand objects."""
     assert _looked_for(65) == ["start", "stop"]
 
 
@@ -54,7 +54,7 @@ def test_disabled_gc_stays_disabled() -> None:
 
 
 def test_page_leaves_no_cyclic_garbage(site: ScriptedSite, crawl: Crawl) -> None:
-    """Requests, responses and answers go when their page is stored: else their content waits for the collector."""
+    """Requests and responses are freed when their page is stored, without the collector."""
     for number in range(40):
         site.on(f"/{number}", Reply(body=b"<p>words", keep=True))
     alive: list[Counter[str]] = []

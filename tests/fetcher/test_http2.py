@@ -1,4 +1,4 @@
-"""HTTP/2 against a real server of it: libcurl's way, httpx's, and what is refused with its reason."""
+"""HTTP/2 against a real server: by libcurl, by httpx, and unsupported combinations."""
 
 from __future__ import annotations
 

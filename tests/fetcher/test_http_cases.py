@@ -1,4 +1,4 @@
-"""The public cases about HTTP: raw answers, header names, proxies; and the parts that they touch."""
+"""The public HTTP cases: raw responses, header names, proxies, and the functions they concern."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def raw_reply(case: dict[str, Any]) -> Reply:
 
 
 def test_http_protocol_public_cases(cases: Cases, site: ScriptedSite, crawl: Crawl) -> None:
-    """Nutch 1 reads answers without a status line or with a broken length, Nutch 2 (and the default) does not."""
+    """Nutch 1 accepts responses without a status line or with a broken length; Nutch 2 and the default do not."""
     given, wrong = cases("http_protocol"), []
     for case in given:
         expect = case["expect"]

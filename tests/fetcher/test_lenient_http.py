@@ -64,7 +64,7 @@ HEADS = [
 
 
 def test_response_parsing_time_is_linear() -> None:
-    """No limit is in the way: whatever is sent in place of headers, chunks and a document costs in proportion."""
+    """Without limits, the cost of any input is proportional to its length."""
     http = dataclasses.replace(HTTP, header_limit=1 << 30, header_count=1 << 30)
 
     def read(text: str) -> None:

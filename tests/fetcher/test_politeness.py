@@ -1,4 +1,4 @@
-"""Politeness, as the server sees it: gaps between requests, requests at a time, and what a bad answer changes."""
+"""Politeness as the server sees it: gaps, concurrent requests, and the effect of failures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def everywhere() -> Iterator[ScriptedSite]:
 
 
 def gaps(requests: list[Seen]) -> list[float]:
-    """Return the seconds from the end of each request to the begin of the next; negative: at the same time."""
+    """Return the seconds from the end of each request to the start of the next; negative if they overlap."""
     ordered = sorted(requests, key=lambda seen: seen.began)
     return [later.began - earlier.ended for earlier, later in pairwise(ordered)]
 
@@ -54,7 +54,7 @@ def pages(site: ScriptedSite) -> list[Seen]:
 
 @pytest.mark.parametrize(("mode", "whole"), [*((mode, "false") for mode in GROUPS), ("byHost", "true")])
 def test_one_request_at_a_time_across_tasks(everywhere: ScriptedSite, tmp_path: Path, mode: str, whole: str) -> None:
-    """Two fetch tasks, each a process of its own; what a queue holds together is in one of them."""
+    """Two fetch tasks in separate processes; all pages of a queue are in one of them."""
     names = tmp_path / "hosts.txt"
     names.write_text("".join(f"{address} {host}\n" for host, address in ADDRESSES.items()), encoding="utf-8")
     conf = Configuration.load(
@@ -198,7 +198,7 @@ def test_host_settings_are_applied(site: ScriptedSite, fetch_conf: Configuration
 
 
 def test_deferred_rows_are_due_again(everywhere: ScriptedSite, conf: Configuration, tmp_path: Path) -> None:
-    """The rows of a fetch that ran out of time have no fetch mark, and the next fetch of the batch takes them."""
+    """Rows of a fetch that ran out of time have no fetch mark; the next fetch of the batch takes them."""
     for name, value in {
         "http.filter.ipaddress.exclude": "",
         "fetcher.server.delay": "0",
@@ -236,9 +236,11 @@ def test_politely_waiting_fetch_reports_progress(
     crawl.conf.set("fetcher.server.delay", "1.0")
     site.on("/1", Reply(body=PAGE))
     site.on("/2", Reply(body=PAGE))
-    told: list[str] = []
-    Fetcher(crawl.conf, 4, log=crawl.log.append).run(map(item, map(site.url, ("/1", "/2"))), crawl.sink, told.append)
-    waiting = [text for text in told if "1 queues, 0 active" in text]
+    messages: list[str] = []
+    Fetcher(crawl.conf, 4, log=crawl.log.append).run(
+        map(item, map(site.url, ("/1", "/2"))), crawl.sink, messages.append
+    )
+    waiting = [text for text in messages if "1 queues, 0 active" in text]
     assert len(waiting) > 10  # some 100 but on a machine that is busy
     assert len(set(waiting)) < len(waiting)  # though there is nothing new to say
 
@@ -248,16 +250,16 @@ def test_fetch_waiting_only_for_table_reports_no_progress(
 ) -> None:
     monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._STATUS_INTERVAL", 0.01)
     site.on("/1", Reply(body=PAGE))
-    told: list[str] = []
+    messages: list[str] = []
     still = False
 
     def hang(_: FetchItem) -> None:
         nonlocal still
         until = time.monotonic() + 20
         while not still and time.monotonic() < until:
-            before = len(told)
+            before = len(messages)
             time.sleep(0.5)
-            still = len(told) == before
+            still = len(messages) == before
 
-    Fetcher(crawl.conf, 4, log=crawl.log.append).run(iter([item(site.url("/1"))]), hang, told.append)
+    Fetcher(crawl.conf, 4, log=crawl.log.append).run(iter([item(site.url("/1"))]), hang, messages.append)
     assert still

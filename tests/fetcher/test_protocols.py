@@ -1,4 +1,4 @@
-"""Protocols besides HTTP: files of this machine, FTP, and those that nobody speaks."""
+"""Protocols besides HTTP: local files, FTP, and unsupported ones."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_ftp_listings_are_parsed() -> None:
 
 
 def test_unavailable_protocol_reports_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scrapy leaves out a handler that does not begin, and only logs that it did not."""
+    """Scrapy skips a handler that fails to start, and only logs it."""
 
     def fail(*_: object) -> None:
         raise OSError("no libcurl here")

@@ -208,7 +208,7 @@ def test_unknown_mode_is_rejected(conf: Configuration) -> None:
 
 
 def _fill(number: int) -> tuple[int, int, float]:
-    """Fetch a page of each queue, feed each another; return queues held, pages taken, and memory in MB."""
+    """Fetch one page of each queue and add another; return queues held, pages taken, and memory in MB."""
     clock, page = Clock(), WebPage()
     queues = FetchItemQueues(Configuration.load(), clock)
     for n in range(number):

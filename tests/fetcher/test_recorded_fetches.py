@@ -50,7 +50,7 @@ def cells_of(row: dict[str, bytes], wanted: dict[bytes, frozenset[bytes] | None]
 
 
 def write(row: dict[str, bytes], page: WebPage) -> None:
-    """Do to a row what a store does with the page's mutation."""
+    """Apply a page's mutation to a row as a store does."""
     mutation = page.mutation()
     if mutation is None:
         return

@@ -1,4 +1,4 @@
-"""What is asked for, and with which headers: validators, logins, cookies, agents, international names, long URLs."""
+"""Requests and their headers: validators, logins, cookies, agents, international names, long URLs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_etag_is_sent_back(site: ScriptedSite, fetch_conf: Configuration) -> Non
 def test_etag_is_not_sent_for_forced_refetch(
     site: ScriptedSite, fetch_conf: Configuration, status: CrawlStatus, marked: bool
 ) -> None:
-    """A forced refetch; and a fetch that is run again, whose 304 would keep the page from being parsed."""
+    """For a forced refetch, and for a repeated fetch, whose 304 would prevent the parse."""
     site.on("/p", Reply(body=PAGE))
     known = item(site.url("/p"), status=status, headers={"ETag": '"v1"'})
     if marked:
@@ -169,7 +169,7 @@ def test_overlong_url_is_not_requested(site: ScriptedSite, crawl: Crawl) -> None
 
 
 def test_host_with_silent_robots_txt_is_skipped(site: ScriptedSite, crawl: Crawl) -> None:
-    """RFC 9309, 2.3.1.4: what cannot be read forbids; the row says so, and is tried again as any failure."""
+    """RFC 9309, 2.3.1.4: an unavailable file disallows; the row says so and is retried as after any failure."""
     site.on("/robots.txt", Reply(hang=20))
     site.on("/p", Reply(body=PAGE))
     page = crawl(site.url("/p"), http_timeout="300")

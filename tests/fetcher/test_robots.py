@@ -164,7 +164,7 @@ def test_rule_matching_equals_protego(rules: list[tuple[bool, str]], path: str) 
 
 
 def rules_of(value: Callable[[int], str]) -> Callable[[int], bytes]:
-    """Return the shape of a file of as many rules as have room."""
+    """Return a file of the given shape with as many rules as fit."""
 
     def shape(length: int) -> bytes:
         lines = ["User-agent: *"]
@@ -380,9 +380,9 @@ def test_expensive_matching_runs_outside_event_loop(conf: Configuration, monkeyp
 
 
 def test_failed_robots_txt_fails_pages_and_is_requested_again(conf: Configuration) -> None:
-    """A server that comes up meanwhile, or is found by DNS then, is not asked for pages by rules that nobody has read.
+    """A server that becomes available meanwhile is not sent page requests without its robots.txt.
 
-    A redirect to where there is nobody says nothing of the server that sent it, which could be asked for pages.
+    A failing redirect target says nothing about the server that sent the redirect.
     """
     nobody = FetchResponse("", failure=FetchFailure(FailureKind.REFUSED, "nobody"))
     moved = FetchResponse("", 301, [b"Location: https://b.test/robots.txt\r\n"])

@@ -1,4 +1,4 @@
-"""Add-ons of Scrapy in the fetch, each against servers on the loopback: what they may do, and what stays ours."""
+"""Scrapy add-ons in a fetch, against loopback servers: what they can do, and what they cannot change."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ pytestmark = pytest.mark.parametrize("way", ["true"], indirect=True)
 
 
 def warned(crawl: Crawl, *urls: str, **properties: str) -> str:
-    """Fetch, and return what was warned of."""
-    told: list[str] = []
-    with use_reporter(Reporter(on_warning=told.append)):
+    """Fetch and return the warnings."""
+    messages: list[str] = []
+    with use_reporter(Reporter(on_warning=messages.append)):
         crawl(*urls, **properties)
-    return "\n".join(told)
+    return "\n".join(messages)
 
 
 # headers
@@ -59,7 +59,7 @@ def test_middleware_sets_user_agent_by_host(site: ScriptedSite, crawl: Crawl) ->
 
 
 class Rotation:
-    """The next of some proxies for each request, with a login."""
+    """Uses the next of several proxies for each request, with a login."""
 
     proxies: tuple[str, ...] = ()
     count = 0
@@ -83,7 +83,7 @@ def test_proxies_are_rotated(
         at = tuple(f"http://ann:secret@127.0.0.1:{proxy.port}" for proxy in (site, other))
         monkeypatch.setattr(Rotation, "proxies", at)
         urls = ["http://far.example/p", "http://far.example/q"]
-        told = warned(
+        messages = warned(
             crawl,
             *urls,
             fetcher_download_handler=handler,
@@ -96,7 +96,7 @@ def test_proxies_are_rotated(
         assert other.seen
         login = "Basic " + base64.b64encode(b"ann:secret").decode()
         assert {seen.headers.get("proxy-authorization") for seen in (*site.seen, *other.seen)} == {login}
-    assert "the address filter checks only addresses in URLs" in told
+    assert "the address filter checks only addresses in URLs" in messages
 
 
 def test_environment_proxy_is_used_when_configured(
@@ -105,14 +105,14 @@ def test_environment_proxy_is_used_when_configured(
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{site.port}")
     site.on("http://far.test/p", Reply(body=PAGE))
     assert crawl("http://far.test/p").status == CrawlStatus.RETRY
-    told = warned(
+    messages = warned(
         crawl,
         "http://far.test/p",
         fetcher_scrapy_settings="HTTPPROXY_ENABLED=true",
         http_filter_ipaddress_exclude="10.0.0.0/8",
     )
     assert crawl.pages["http://far.test/p"].content == PAGE
-    assert "the environment names a proxy" in told
+    assert "the environment names a proxy" in messages
 
 
 def test_proxy_is_not_asked_for_excluded_address(
@@ -157,7 +157,7 @@ def test_http_cache_replays_crawl_offline(site: ScriptedSite, crawl: Crawl, tmp_
 
 
 class Login:
-    """Logs in with a form when a page asks for it."""
+    """Logs in with a form when a page requires it."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -267,7 +267,7 @@ class Ends(Counter):
 
 
 class AddOn:
-    """An add-on that brings a middleware, and wants what is not its to decide."""
+    """An add-on that adds a middleware and tries to override forced settings."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         settings.set_in_component_priority_dict("DOWNLOADER_MIDDLEWARES", AgentByHost, 543)
@@ -318,9 +318,9 @@ def test_project_settings_are_loaded(site: ScriptedSite, crawl: Crawl, module: s
     site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /no\n", content_type="text/plain"))
     site.on("/moved", Reply(302, headers=[("Location", "/p")]))
     urls = [site.url(path, "a.test") for path in ("/p", "/no", "/moved")]
-    told = warned(crawl, *urls, fetcher_scrapy_settings_module=module)
-    assert "without effect in a fetch" in told
-    assert "AUTOTHROTTLE_ENABLED, DOWNLOAD_DELAY" in told
+    messages = warned(crawl, *urls, fetcher_scrapy_settings_module=module)
+    assert "without effect in a fetch" in messages
+    assert "AUTOTHROTTLE_ENABLED, DOWNLOAD_DELAY" in messages
     assert {seen.headers["user-agent"] for seen in site.seen} == {"for-a"}
     assert site.gets("/no") == 0
     assert site.gets("/p") == 1
@@ -350,7 +350,7 @@ def test_missing_component_is_rejected(crawl: Crawl, name: str, value: str) -> N
 
 
 class OwnConnections:
-    """A download handler that nobody sees connecting."""
+    """A download handler whose connections bypass the address filter."""
 
     lazy = True
     asked: list[str] = []  # noqa: RUF012
@@ -365,14 +365,14 @@ class OwnConnections:
 
 def test_handler_with_own_connections_is_reported_and_names_checked(crawl: Crawl) -> None:
     OwnConnections.asked.clear()
-    told = warned(
+    messages = warned(
         crawl,
         "http://localhost/p",
         "http://192.0.2.1/p",
         fetcher_download_handler=f"{HERE}.OwnConnections",
         http_filter_ipaddress_exclude="loopback",
     )
-    assert "opens connections of its own" in told
+    assert "opens its own connections" in messages
     assert crawl.report.counters["exception_address_excluded"] == 1
     assert crawl.pages["http://192.0.2.1/p"].content == PAGE
     assert not any("localhost" in url for url in OwnConnections.asked)
@@ -387,7 +387,7 @@ def test_body_beyond_limit_is_truncated(site: ScriptedSite, crawl: Crawl, handle
 
 @pytest.mark.filterwarnings("ignore::scrapy.exceptions.ScrapyDeprecationWarning")
 def test_third_party_addon_works(site: ScriptedSite, crawl: Crawl) -> None:
-    """scrapy-zyte-smartproxy, from PyPI: its proxy is asked with its key, and our delay holds, which it takes away."""
+    """scrapy-zyte-smartproxy from PyPI: its proxy receives its key; the crawl delay that it removes still applies."""
     for path in ("/p", "/q"):
         site.on(f"http://far.example{path}", Reply(body=PAGE))
     urls = ["http://far.example/p", "http://far.example/q"]

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.parametrize("way", ["true"], indirect=True)
 
 
 def odd(request: Request) -> bool:
-    """Tell whether a request is for the page on which the add-ons below do what they should not."""
+    """Return whether a request is for the page on which the add-ons below misbehave."""
     return "/odd" in request.url
 
 
@@ -65,7 +65,7 @@ def test_raising_addon_fails_only_its_page(
 
 
 class Returns:
-    """Returns what is none of the types that Scrapy knows, or a response that no server would send."""
+    """Returns an invalid type, or a response that no server would send."""
 
     what: Any = None
 
@@ -122,7 +122,7 @@ def test_hanging_addon_times_out(site: ScriptedSite, crawl: Crawl, monkeypatch: 
 
 
 class HangsBehind:
-    """Asks for a page in a task of its own that nobody awaits, and in which another add-on hangs."""
+    """Requests a page in its own unawaited task, in which another add-on hangs."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -149,7 +149,7 @@ def test_background_work_of_addon_does_not_delay_fetch_end(site: ScriptedSite, c
 
 
 class Sleeps:
-    """Sleeps where everything is fetched, or beside it."""
+    """Sleeps in the event loop, or in another thread."""
 
     how = "blocking"
 
@@ -167,7 +167,7 @@ class Sleeps:
 
 @pytest.mark.parametrize("how", ["blocking", "thread", "awaiting"])
 def test_blocking_addon_is_named(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """It stops everything, so that nothing else could say why."""
+    """It blocks the event loop, so that nothing else could report it."""
     monkeypatch.setattr(Sleeps, "how", how)
     monkeypatch.setattr(loop_watchdog, "_SAMPLE_INTERVAL", 0.02)
     site.on("/p", Reply(body=PAGE))
@@ -209,7 +209,7 @@ def test_endless_retries_of_addon_are_stopped(
 
 
 class Leads:
-    """Leads requests to where no page may lead."""
+    """Redirects requests to disallowed places."""
 
     target = ""
 
@@ -260,7 +260,7 @@ def test_exiting_addon_ends_fetch_with_error(site: ScriptedSite, crawl: Crawl) -
 
 
 class BadSignals:
-    """An extension whose handlers raise, and one of which never ends."""
+    """An extension with handlers that raise, and one that never ends."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

@@ -1,4 +1,4 @@
-"""Signals during a fetch: what would swallow an exception, or be cut in half by it, is not where they arrive."""
+"""Signals during a fetch arrive between steps of the event loop, where exceptions are not lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slow servers keep nobody else from being asked, nor a fetch from its end; tiny pieces take no more than they are."""
+"""Slow servers block neither other requests nor the end of a fetch; tiny chunks use no extra memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SLOW = ("b.test", "c.test", "d.test")
 
 
 def until_asked(site: ScriptedSite, path: str, pieces: int) -> Iterator[bytes]:
-    """Go on until a path was asked for, or so many pieces were sent."""
+    """Continue until a path is requested, or until so many chunks are sent."""
     for _ in range(pieces):
         if site.gets(path):
             return
@@ -61,7 +61,7 @@ def test_body_in_tiny_chunks_uses_memory_of_its_bytes() -> None:
 
 
 def test_time_limit_ends_running_requests(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The page that drips is left due, and what came before is kept."""
+    """The slow page stays due, and earlier pages are kept."""
     monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._STATUS_INTERVAL", 0.05)
     monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._GRACE_SECONDS", 0.2)
     site.on("/slow", Reply(length=False, pieces=repeat(b"x"), pause=0.05))

@@ -69,7 +69,7 @@ def test_request_and_response_are_recorded(site: ScriptedSite, crawl: Crawl, tmp
 def test_each_fetch_of_process_has_own_files(
     site: ScriptedSite, crawl: Crawl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also within a second, by objects that lie in the same place in memory one after the other."""
+    """Also within a second, and for objects at the same memory address."""
     monkeypatch.setattr("nutch2py.fetcher.output.warc.id", lambda _: 7, raising=False)
     monkeypatch.setattr("nutch2py.fetcher.output.warc.time.strftime", lambda *_: "20260101000000")
     site.on("/p", Reply(body=PAGE))

@@ -1,1 +1,1 @@
-"""Jobs whose services go away in their middle, for as long as one says: ``scripts/test outages``."""
+"""Jobs whose services become unavailable for a given time: ``scripts/test outages``."""

@@ -1,4 +1,4 @@
-"""``scripts/test outages``: the command line. It prints a row of docs/operations.md#outages for each trial."""
+"""``scripts/test outages``: the command line; prints a row of docs/operations.md#outages per trial."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.processes import Terminated, heeding_signals
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the trials that the command line names; return 1 when one of them lost something."""
+    """Run the trials of the command line; return 1 if any of them lost data."""
     parser = argparse.ArgumentParser(prog="scripts/test outages", description=__doc__)
     parser.add_argument("--service", nargs="+", choices=SUBJECTS, default=[*SUBJECTS], help="which (default: all)")
     parser.add_argument("--seconds", nargs="+", type=float, default=[5, 30, 300], help="for how long each is away")

@@ -1,4 +1,4 @@
-"""One trial: a job is started, its service is taken away in the middle and given back, and the end is compared."""
+"""One trial: start a job, stop and restore its service, and compare the result."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WAYS = ("stop", "kill")
 
 
 class Outcome(NamedTuple):
-    """What came of a trial. ``away``: seconds until the service answered again; ``after``: from then to the job's end.
+    """Result of a trial. ``away``: seconds until the service responded again; ``after``: from then to the job's end.
 
-    ``code``: the job's exit code; ``again``: that of the same command run once more, None when that was not needed.
-    ``right``: whether table or index are those of a run that nobody disturbed.
+    ``code``: exit code of the job; ``again``: that of the same command repeated, None if not needed.
+    ``right``: whether table or index equal those of an undisturbed run.
     """
 
     way: str
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
 
 
 def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path) -> Outcome:
-    """Try earlier moments until the job is at work when its service goes, and still when that is back."""
+    """Try earlier moments until the job is active both when the service stops and when it returns."""
     for number, share in enumerate(_moments()):
         outcome = _try(subject, subject.trial(stages, folder / f"{way}-{seconds:g}-{number}"), way, seconds, share)
         if outcome is not None:
@@ -55,7 +55,7 @@ def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path
 
 
 def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float) -> Outcome | None:
-    """Take the service away ``share`` seconds after the job is at work; None when the job needed it no more."""
+    """Stop the service ``share`` seconds after the job is active; None if the job had finished."""
     with ExitStack() as running:
         process = running.enter_context(_running(trial))
         wait_until(lambda: trial.at_work() or process.poll() is not None)
@@ -93,7 +93,7 @@ def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float)
 
 @contextmanager
 def _running(trial: Trial) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the job; end it, and what it has started elsewhere, when the trial is given up."""
+    """Start the job; kill it and its processes if the trial is abandoned."""
     process = trial.crawl.start(trial.words, trial.runner)
     try:
         yield process

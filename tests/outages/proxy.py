@@ -1,4 +1,4 @@
-"""A TCP proxy before a service that lives in a process with others: it can be silent or gone, the others go on."""
+"""A TCP proxy for one service of a shared process: it can be silent or gone without affecting the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PIECE = 65536  # bytes
 
 
 class Proxy:
-    """Passes on what comes to its ``port`` to a port of this machine, in threads of its own, from :meth:`start` on."""
+    """Forwards its ``port`` to a port of this machine, in its own threads, after :meth:`start`."""
 
     def __init__(self, address: str = "127.0.0.1", port: int = 0) -> None:
         self.address, self.port = address, port
@@ -24,23 +24,23 @@ class Proxy:
         self._passing.set()
 
     def start(self, target: int) -> None:
-        """Begin to listen; again at the same port when it was killed."""
+        """Listen; at the same port after a kill."""
         self._target = target
         self._listener = socket.create_server((self.address, self.port))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, args=[self._listener], daemon=True).start()
 
     def stop(self) -> None:
-        """Be silent: connections are taken and stay, nothing is passed on."""
+        """Become silent: accept and keep connections, forward nothing."""
         self.since = time.monotonic()
         self._passing.clear()
 
     def go_on(self) -> None:
-        """Pass on what has come meanwhile, and what comes."""
+        """Forward data received meanwhile and from now on."""
         self._passing.set()
 
     def kill(self) -> None:
-        """End all connections, and refuse new ones."""
+        """Close all connections and reject new ones."""
         self.since = time.monotonic()
         assert self._listener is not None
         for connection in (self._listener, *self._open):
@@ -50,7 +50,7 @@ class Proxy:
         self._open.clear()
 
     def restart(self) -> None:
-        """Take connections again."""
+        """Accept connections again."""
         self.start(self._target)
 
     def _accept(self, listener: socket.socket) -> None:

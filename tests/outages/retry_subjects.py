@@ -1,4 +1,4 @@
-"""The services that can be taken away, and of each a job that needs it."""
+"""Services that can be stopped, each with a job that needs it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SESSION = 90  # seconds, HBase's default on a cluster
 
 
 class Trial(NamedTuple):
-    """A job to be run, and what it is to leave: ``left()`` when it has ended is ``expected``."""
+    """A job and its expected result: ``left()`` equals ``expected`` after it."""
 
     crawl: Crawl
     words: list[str]
@@ -40,7 +40,7 @@ class Trial(NamedTuple):
 
 
 class Subject(ABC):
-    """A service, started before the trials, of which ``part`` goes away (None: all of it)."""
+    """A service, started before the trials, of which ``part`` is stopped (None: all of it)."""
 
     part: str | None = None
     needed = True
@@ -55,26 +55,26 @@ class Subject(ABC):
 
     @abstractmethod
     def trial(self, stages: Stages, folder: Path) -> Trial:
-        """Return a job over a crawl of its own in ``folder``, which is not there."""
+        """Return a job on its own crawl in ``folder``, which does not exist yet."""
 
     def remove(self) -> None:
-        """End all of it, and delete what it has kept."""
+        """Stop everything and delete its data."""
         self.server.remove()
 
     def stop(self) -> None:
-        """Let the service be silent: connections stay, no answer comes."""
+        """Make the service silent: connections stay open without responses."""
         self._signal(signal.SIGSTOP)
 
     def go_on(self) -> None:
-        """Let it answer again."""
+        """Resume responses."""
         self._signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """End it as a loss of power does."""
+        """Kill it as a power failure does."""
         self.server.crash(*self._parts())
 
     def restart(self) -> None:
-        """Start it anew."""
+        """Start it again."""
         self.server.start(*self._parts())
 
     def _parts(self) -> list[str]:
@@ -86,9 +86,9 @@ class Subject(ABC):
 
 
 class OfTable(Subject):
-    """HBase or a gateway of it, under updatedb, which reads and writes every row of the batch.
+    """HBase or a gateway of it, during updatedb, which reads and writes every row of the batch.
 
-    ZooKeeper gives its servers up after 90 s, as on a cluster, and not after the 10 s of an HBase in one process.
+    ZooKeeper expires its servers after 90 s, as on a cluster, and not after the 10 s of HBase in one process.
     """
 
     server: HBaseServer
@@ -107,7 +107,7 @@ class OfTable(Subject):
 
 
 class OfZooKeeper(OfTable):
-    """HBase's ZooKeeper, as its gateway sees it: through a proxy that goes away. HBase itself has it in its process."""
+    """HBase's ZooKeeper as seen by the gateway, through a proxy; HBase itself has it in its process."""
 
     needed = False
 
@@ -137,9 +137,9 @@ class OfZooKeeper(OfTable):
 
 
 class OfServersZooKeeper(OfZooKeeper):
-    """HBase's ZooKeeper, as master, region server and gateway see it.
+    """HBase's ZooKeeper as seen by master, region server and gateway.
 
-    It goes on by itself: of servers that were away for longer it ends the sessions, whereupon they end themselves.
+    It recovers by itself: it expires the sessions of servers that were away longer, which then exit.
     """
 
     def start(self) -> None:
@@ -156,7 +156,7 @@ class OfServersZooKeeper(OfZooKeeper):
         self._revive()
 
     def _revive(self) -> None:
-        """Start HBase anew, as who watches over it does, when it has ended."""
+        """Restart HBase after it has exited, as a supervisor does."""
         if time.monotonic() - self._proxy.since > _SESSION:
             master = int((self.server.folder / "run" / "master.pid").read_text())
             wait_until(lambda: not alive(master))
@@ -164,7 +164,7 @@ class OfServersZooKeeper(OfZooKeeper):
 
 
 class OfTwoJobs(OfTable):
-    """HBase or a gateway of it, under a job, and under inject, which is started when it is gone."""
+    """HBase or a gateway of it, during a job, and during an inject started while it is gone."""
 
     def __init__(self, part: str, job: str) -> None:
         super().__init__(part)
@@ -185,7 +185,7 @@ class OfTwoJobs(OfTable):
 
 
 class OfIndex(Subject):
-    """Solr or OpenSearch, under index, which sends one document at a time."""
+    """Solr or OpenSearch, during an index job that sends one document per request."""
 
     _expected: Any = None
 
@@ -221,7 +221,7 @@ class OfIndex(Subject):
 
 
 class OfYarn(Subject):
-    """A daemon of YARN, each being a process of its own, under updatedb, once its first task is at work."""
+    """A YARN daemon in its own process, during updatedb, once its first task runs."""
 
     server: Cluster
 

@@ -1,6 +1,6 @@
-"""As much of Solr as a job of ours writes to, without Java: ``small_solr.py PORT FILE [ADDRESS]``.
+"""The subset of Solr that index jobs use, without Java: ``small_solr.py PORT FILE [ADDRESS]``.
 
-Documents are kept in FILE, as JSON by id. With the port 0, it prints the one that it has found.
+Documents are kept in FILE, as JSON by id. With port 0, it prints the port that it uses.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main(port: int, file: Path, address: str = "127.0.0.1") -> None:
             self.wfile.write(FINE)
 
         def log_message(self, *_: object) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer((address, port), Handler)
     print(server.server_address[1], flush=True)

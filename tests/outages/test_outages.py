@@ -1,6 +1,6 @@
-"""The trials themselves, with a small Solr without Java: silent for longer than is waited in peace, and started anew.
+"""The trials themselves, with a small Solr without Java: silent for longer than the timeout, and restarted.
 
-Those of real servers take as long as they are told to: ``scripts/test outages``.
+Trials with real servers take as long as configured: ``scripts/test outages``.
 """
 
 from __future__ import annotations

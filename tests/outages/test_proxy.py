@@ -1,4 +1,4 @@
-"""The proxy before a service that cannot go away alone."""
+"""The proxy in front of a service that cannot be stopped alone."""
 
 from __future__ import annotations
 

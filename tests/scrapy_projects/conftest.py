@@ -33,7 +33,7 @@ _FIELDS = frozenset(
 
 
 class Project:
-    """A copy of the project of the tutorial, with its crawl."""
+    """A copy of the tutorial project, with its own crawl."""
 
     def __init__(self, folder: Path, site: ScriptedSite) -> None:
         self.crawl = Crawl(
@@ -66,13 +66,13 @@ class Project:
         return {**os.environ, "SITE": self.site.url(""), "CRAWL": f"embedded:{self.folder}", "PYTHONPATH": root}
 
     def process(self, *words: str) -> subprocess.Popen[str]:
-        """Start a spider, whose log can be read."""
+        """Start a spider with a readable log."""
         return subprocess.Popen(
             self.command(*words), cwd=self.place, env=self.environment, stderr=subprocess.PIPE, text=True
         )
 
     def run(self, *words: str, quiet: bool = True) -> tuple[str, str]:
-        """Run a spider; return its batch and its log, in which no exception stands unless it is not ``quiet``."""
+        """Run a spider; return its batch and its log, which contains no exception unless ``quiet`` is false."""
         done = subprocess.run(
             self.command(*words),
             cwd=self.place,
@@ -89,7 +89,7 @@ class Project:
         return found[1], done.stderr
 
     def refused(self, *words: str) -> str:
-        """Run a spider that is not to begin, and return its log."""
+        """Run a spider that must not start, and return its log."""
         done = subprocess.run(
             self.command(*words), cwd=self.place, env=self.environment,
             capture_output=True, text=True, timeout=120, check=False,

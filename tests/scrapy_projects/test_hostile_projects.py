@@ -1,4 +1,4 @@
-"""Projects that do what no project should, beside what they should: the table stays whole, and rows say what was."""
+"""Misbehaving projects: the table stays intact, and rows record what happened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def site() -> Iterator[ScriptedSite]:
 
 
 def test_unrequested_url_is_not_a_failure(project: Project, site: ScriptedSite) -> None:
-    """robots.txt denies; a middleware ignores; a redirect leads to what is denied."""
+    """robots.txt denies it, a middleware ignores it, or a redirect leads to a denied URL."""
     site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /private\n", content_type="text/plain"))
     site.on("/moved", Reply(302, headers=[("Location", "/private/b")]))
     site.on("/broken", Reply(reset=True))
@@ -66,7 +66,7 @@ def test_unrequested_url_is_not_a_failure(project: Project, site: ScriptedSite) 
 
 @pytest.mark.parametrize("count", [5_000, pytest.param(100_000, marks=pytest.mark.long)])
 def test_items_of_any_kind_and_number_are_stored(project: Project, site: ScriptedSite, count: int) -> None:
-    """What cannot be a cell is counted; names that are the jobs' own are not taken."""
+    """Unstorable items are counted; reserved names are not overwritten."""
     project.write(
         spiders="""
             import scrapy
@@ -152,7 +152,7 @@ def test_failing_or_closing_spider_leaves_complete_rows(project: Project, site: 
 
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_once_waits_and_twice_stops(project: Project, site: ScriptedSite, times: int) -> None:
-    """Once: what is under way is waited for. Twice: it is not. The table is whole, and the next command goes on."""
+    """Once: active requests finish. Twice: they are cancelled. The table is intact, and the next command resumes."""
     site.on("/slow", Reply(body=PAGE, hang=3), Reply(body=PAGE))
     project.crawl.inject([site.url(path) for path in ("/a", "/slow")])
     batch = project.crawl.generate().batch_id
@@ -182,7 +182,7 @@ def test_ctrl_c_once_waits_and_twice_stops(project: Project, site: ScriptedSite,
     ["TWISTED_REACTOR = 'twisted.internet.selectreactor.SelectReactor'", "TWISTED_REACTOR_ENABLED = False"],
 )
 def test_other_ways_of_running_project_work(project: Project, site: ScriptedSite, settings: str) -> None:
-    """Without asyncio nothing is begun; without a reactor all is as with one."""
+    """Without asyncio the spider does not start; without a reactor everything works."""
     project.write(settings=settings, spiders="")
     log = project.refused("quotes", "-a", "start_url=x")
     if "Select" in settings:

@@ -1,4 +1,4 @@
-"""A project as Scrapy's tutorial has it, changed by two lines, and what the crawl's jobs make of what it wrote."""
+"""The project of Scrapy's tutorial with two changed lines, and the jobs that process its rows."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A web server whose every answer is scripted, good or broken, on the loopback."""
+"""A web server on the loopback with scripted responses, good or broken."""

@@ -1,4 +1,4 @@
-"""A certificate that no one has signed but its own key."""
+"""A self-signed certificate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 
 def self_signed(folder: Path, host: str) -> str:
-    """Return the path of a PEM file with key and certificate of a host, good for an hour."""
+    """Return the path of a PEM file with key and certificate of a host, valid for an hour."""
     now = datetime.now(UTC)
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])

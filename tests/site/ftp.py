@@ -9,7 +9,7 @@ from typing import Self
 
 
 class FtpSite:
-    """Serves files by path on 127.0.0.1 and a free port; what was fetched and who logged in is noted."""
+    """Serves files by path on 127.0.0.1 and a free port; records fetches and logins."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self.files = files

@@ -1,7 +1,7 @@
-"""A generated web of several hosts on loopback addresses: what a crawl meets, and a record of who asked when.
+"""A generated web of several hosts on loopback addresses, with a record of all requests.
 
-Every host has 60 pages, many of whose links lead to other hosts, documents, a page that robots.txt excludes, and one
-that no parser finishes. Answers depend on host and path alone.
+Every host has 60 pages, many with links to other hosts, documents, a page that robots.txt excludes, and one that no
+parser finishes. Responses depend on host and path only.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _WORDS = (
 
 
 class Request(NamedTuple):
-    """One request: its host and path, when it came in (seconds, monotonic), and from which address.
+    """One request: host and path, time of arrival (seconds, monotonic), and client address.
 
-    ``owner``: what :attr:`Web.owner` says of it.
+    ``owner``: the entry of :attr:`Web.owner`.
     """
 
     host: str
@@ -51,7 +51,7 @@ class Request(NamedTuple):
 
 
 class Web:
-    """The hosts while they are served; ``owner`` maps the port of a client's connection to who holds it."""
+    """The hosts while they are served; ``owner`` maps a client's port to the owner of the connection."""
 
     def __init__(self, port: int, names: tuple[str, ...]) -> None:
         self.port, self.hosts = port, names
@@ -185,7 +185,7 @@ def _zip(**files: bytes) -> bytes:
 
 @cache
 def paper(at: int = 0) -> bytes:
-    """Return a PDF of one line, another one for each host: of equal pages that score equally the later one is kept."""
+    """Return a PDF of one line, different for each host, since equal pages would be deduplicated."""
     return _pdf(b"BT /F1 12 Tf 72 700 Td (A paper about crawling %d hosts) Tj ET\n" % (at + 1))
 
 
@@ -198,7 +198,7 @@ def endless(_: int = 0) -> bytes:
 
 @cache
 def report(at: int = 0) -> bytes:
-    """Return a docx of one paragraph, another one for each host."""
+    """Return a docx of one paragraph, different for each host."""
     word = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     paragraph = f"<w:p><w:r><w:t>A report of {at + 1} pages</w:t></w:r></w:p>"
     text = f"<w:document xmlns:w='{word}'><w:body>{paragraph}</w:body></w:document>"

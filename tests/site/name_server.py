@@ -1,12 +1,11 @@
-"""A DNS server on a loopback address, by UDP and TCP: the first label of a name says how it is answered.
+"""A DNS server on a loopback address, by UDP and TCP: the first label of a name selects the response.
 
-``slow-300``: after 300 ms. ``lost-2``: the first two questions get no answer. ``cut``: by UDP only that TCP has to be
-asked. ``liar``: first answers to other questions, then the right one. ``broken-2``: SERVFAIL twice; ``broken`` always.
-``alias-8``: eight aliases to go; ``loop``: one that goes on for ever. ``quiet6``: no answer for IPv6. ``only6``: no
-IPv4. ``none``: there is no such name; ``empty``: none of its addresses. ``many``: fifty addresses. ``garbage``: no DNS.
-``silent``: nothing. ``brief``: TTL 1. ``inside``: 10.0.0.1. ``lossy``: a third of the packets is lost. ``both``: both
-families. ``v6first-2``: the first two questions for IPv4 get SERVFAIL, those for IPv6 an address that nobody reaches.
-Others: 127.0.0.1 for an hour.
+``slow-300``: after 300 ms. ``lost-2``: no response to the first two queries. ``cut``: truncated over UDP. ``liar``:
+first responses to other queries, then the right one. ``broken-2``: SERVFAIL twice; ``broken`` always. ``alias-8``:
+eight aliases; ``loop``: endless aliases. ``quiet6``: no response for IPv6. ``only6``: no IPv4. ``none``: NXDOMAIN;
+``empty``: no addresses. ``many``: fifty addresses. ``garbage``: no DNS. ``silent``: nothing. ``brief``: TTL 1.
+``inside``: 10.0.0.1. ``lossy``: a third of the packets is lost. ``both``: both families. ``v6first-2``: SERVFAIL to
+the first two IPv4 queries, an unreachable address to IPv6 queries. Others: 127.0.0.1 for an hour.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _HEADER = struct.Struct(">HHHHHH")
 
 
 class NameServer:
-    """``address``: as ``http.dns.servers`` takes it. ``asked``: questions so far by name and type, TCP's apart."""
+    """``address``: in the form of ``http.dns.servers``. ``asked``: queries by name and type, those by TCP apart."""
 
     def __init__(self, ttl: int = 3600) -> None:
         self.ttl = ttl
@@ -36,14 +35,14 @@ class NameServer:
         self._random = random.Random(7)
 
     def names(self) -> Counter[str]:
-        """Return how often each name was asked for, in whatever way."""
+        """Return the number of queries per name, over all types."""
         found: Counter[str] = Counter()
         for (name, _), count in self.asked.items():
             found[name] += count
         return found
 
     def answers(self, query: bytes, tcp: bool = False) -> tuple[float, list[bytes]]:
-        """Return the seconds to wait, and what is sent then."""
+        """Return the delay in seconds and the messages to send."""
         number = int.from_bytes(query[:2])
         name, kind, question = _question(query)
         seen = self.asked[name, kind]
@@ -140,7 +139,7 @@ class _Udp(asyncio.DatagramProtocol):
 
 @contextmanager
 def name_server(ttl: int = 3600, port: int = 0) -> Iterator[NameServer]:
-    """Serve on a port, any that is free by default, while the block runs."""
+    """Serve on a port, by default a free one, within the block."""
     server, ready, loop = NameServer(ttl), threading.Event(), asyncio.new_event_loop()
 
     async def by_tcp(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

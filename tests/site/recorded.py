@@ -1,4 +1,4 @@
-"""The server of the recorded crawl, on the address and the ports that the recording's names stand for."""
+"""The server of the recorded crawl, on the address and ports that the recording's names refer to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _listening(address: str, port: int) -> bool:
 
 @contextmanager
 def recorded_site(recording: Path, folder: Path) -> Iterator[Path]:
-    """Serve it from a fresh start; give the folder that holds ``hosts.txt``. Skip where its ports cannot be had."""
+    """Serve it from a fresh start; return the directory of ``hosts.txt``. Skip if its ports are in use."""
     for port in PORTS:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,7 +1,7 @@
-"""ScriptedSite: the n-th GET of a path gets the n-th reply of its list, the last one repeats; every request is noted.
+"""ScriptedSite: the n-th GET of a path gets the n-th reply of its list, the last one repeats; requests are recorded.
 
-It runs in a thread with a loop of its own, on 127.0.0.1 and a free port, until it is stopped. A path may be given for
-one ``Host`` only (``host/path``); what is not scripted is 404.
+It runs in a thread with its own loop, on 127.0.0.1 and a free port, until it is stopped. A path may apply to one
+``Host`` only (``host/path``); other paths are 404.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from typing import Self
 
 @dataclass
 class Reply:
-    """One answer.
+    """One response.
 
-    ``raw``: the whole answer as bytes, in place of status, headers and body. ``pieces``: what follows in writes of its
-    own, ``pause`` seconds apart; it may be endless (with ``length`` false). ``hang``: seconds to say nothing before
-    anything else.
-    ``keep``: leave the connection open for another request. ``reset``: break the connection off.
+    ``raw``: the whole response as bytes, instead of status, headers and body. ``pieces``: further writes, ``pause``
+    seconds apart; may be endless (with ``length`` false). ``hang``: seconds of silence at the start. ``keep``: keep the
+    connection open for another request. ``reset``: reset the connection.
     """
 
     status: int = 200
@@ -53,7 +52,7 @@ class Reply:
 
 @dataclass
 class Seen:
-    """A request as it came: begin and end on the monotonic clock, the number of its connection."""
+    """A received request: start and end on the monotonic clock, and the number of its connection."""
 
     path: str
     host: str
@@ -83,15 +82,15 @@ class ScriptedSite:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="site", daemon=True)
 
     def on(self, path: str, *replies: Reply) -> None:
-        """Script the answers of a path."""
+        """Script the responses of a path."""
         self.replies[path] = list(replies)
 
     def url(self, path: str, host: str | None = None) -> str:
-        """Return the URL of a path, with another name for the host if given."""
+        """Return the URL of a path, optionally with another host name."""
         return f"http{'s' if self.certificate else ''}://{host or self.address}:{self.port}{path}"
 
     def gets(self, path: str) -> int:
-        """Return how often a path was asked for."""
+        """Return how often a path was requested."""
         return sum(1 for request in self.seen if request.path == path)
 
     def __enter__(self) -> Self:

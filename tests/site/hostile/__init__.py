@@ -1,4 +1,4 @@
-"""A web of servers that do what no server should: one path a trick, each on a loopback address of its own.
+"""A web of hostile servers: one path per trick, each on its own loopback address.
 
 ``python -m tests.site.hostile`` serves it and prints its seed list.
 """

@@ -1,6 +1,6 @@
 """``python -m tests.site.hostile [--port N] [--table]``: serve the tricks and print the seed list.
 
-The list is made of comments, which ``inject`` passes over, and of seeds: it can be injected as it is.
+The list consists of comments, which ``inject`` ignores, and seeds: it can be injected unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Little that becomes much: encodings, PDF and archives."""
+"""Decompression bombs: encodings, PDF and archives."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PART = 3_000_000
 
 @cache
 def packed(encoding: str) -> bytes:
-    """Return some hundred kilobytes that stand for 100 MB of zeros."""
+    """Return some hundred kilobytes that decode to 100 MB of zeros."""
     if encoding == "br":
         packer = brotli.Compressor(quality=1)
         return b"".join(packer.process(bytes(_PART)) for _ in range(_SIZE // _PART)) + packer.finish()
@@ -89,7 +89,7 @@ def zip_of(files: list[tuple[str, bytes]], how: int = ZIP_DEFLATED) -> bytes:
 
 
 def _pdf(*objects: bytes) -> bytes:
-    """Return a file of these objects, the first its catalogue."""
+    """Return a PDF of these objects, the first one its catalogue."""
     out, places = bytearray(b"%PDF-1.4\n"), []
     for number, text in enumerate(objects, 1):
         places.append(len(out))
@@ -121,7 +121,7 @@ def _nested_zip() -> bytes:
 
 
 def _overlapping_zip() -> bytes:
-    """Return a ZIP of one compressed megabyte that 8,000 entries of its folder name."""
+    """Return a ZIP of one compressed megabyte with 8,000 directory entries for it."""
     whole = zip_of([("a.txt", bytes(10_000_000))])
     start = whole.index(b"PK\x01\x02")
     end = whole.index(b"PK\x05\x06")

@@ -1,4 +1,4 @@
-"""Office documents, books, mail and images whose readers take what they say at its word."""
+"""Office documents, books, mail and images with false sizes and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages: HTML, XML and feeds that are slow, large or deep for who reads them."""
+"""HTML, XML and feeds that are slow, large or deep to parse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Redirects that lead nowhere, everywhere, inside, or round and round."""
+"""Redirects to nowhere, to many places, to internal addresses, or in loops."""
 
 from __future__ import annotations
 

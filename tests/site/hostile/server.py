@@ -1,4 +1,4 @@
-"""Serves the tricks, each on an address of its own, so that none of them waits for the politeness of another."""
+"""Serves the tricks, each on its own address, so that none delays another by politeness."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _PER_NETWORK = 250
 
 
 def address_of(number: int) -> str:
-    """Return the address of a trick by its place in the table."""
+    """Return the address of a trick by its index in the table."""
     return f"127.0.{72 + number // _PER_NETWORK}.{1 + number % _PER_NETWORK}"
 
 
 class HostileServer:
-    """The server, in a thread with a loop of its own; use as a context manager. ``port``: 0 for a free one.
+    """The server, in a thread with its own loop; use as a context manager. ``port``: 0 for a free one.
 
-    ``asked``: the names of the tricks, once for each request.
+    ``asked``: names of the tricks, once per request.
     """
 
     def __init__(self, tricks: tuple[Trick, ...] = TRICKS, port: int = 0) -> None:
@@ -37,7 +37,7 @@ class HostileServer:
         self._thread = threading.Thread(target=self._run, name="hostile", daemon=True)
 
     def url(self, trick: Trick) -> str:
-        """Return the URL of the page with which a trick begins."""
+        """Return the URL of a trick's first page."""
         return f"{trick.scheme}://{address_of(self.tricks.index(trick))}:{self.port}{trick.first}"
 
     def seeds(self) -> list[str]:
@@ -45,7 +45,7 @@ class HostileServer:
         return [self.url(trick) + ("\t-sitemap" if trick.sitemap else "") for trick in self.tricks]
 
     def prepare(self) -> None:
-        """Make what is sent before it is asked for, so that no answer is late for want of a processor."""
+        """Prepare the responses in advance, so that none is delayed by a busy processor."""
         for trick in self.tricks:
             if trick.make is not None:
                 trick.make()

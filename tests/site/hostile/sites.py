@@ -1,4 +1,4 @@
-"""Sites that never end: calendars, session ids, robots.txt and sitemaps without limit."""
+"""Endless sites: calendars, session ids, unlimited robots.txt and sitemaps."""
 
 from __future__ import annotations
 

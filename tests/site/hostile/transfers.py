@@ -1,4 +1,4 @@
-"""Answers whose headers or whose transfer are wrong, endless or slow."""
+"""Responses with wrong, endless or slow headers or transfers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _raw(name: str, what: str, sent: Sent, fetched: str, parsed: str = "") -> No
 
 
 def _with(name: str, what: str, lines: bytes, fetched: str = "SUCCESS", parsed: str = "success") -> None:
-    """A page that is good but for its header lines."""
+    """Return a page that is good except for its header lines."""
     tricks.add(name, f"header: {what}", [_HEAD + lines + b"Connection: close\r\n\r\n" + PAGE], fetched, parsed)
 
 

@@ -1,4 +1,4 @@
-"""A trick: what it is, what it answers, and how the row of its page has to end."""
+"""A trick: its description, its response, and the expected status of its row."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Sent = Iterable[bytes | float]
 
 
 class Request(NamedTuple):
-    """A request as a trick sees it. ``path`` with its query; ``site``: scheme, address and port that it came to."""
+    """A request as a trick sees it. ``path`` with its query; ``site``: scheme, address and port of the server."""
 
     path: str
     site: str
@@ -24,12 +24,12 @@ Answer = Callable[[Request], Sent]
 
 
 class Trick(NamedTuple):
-    """One way to hurt a crawler.
+    """One way to attack a crawler.
 
-    ``fetched``: the names of the protocol statuses, parted by ``|``, of which the row of its page must have one; "" for
-    a row that is left as it is, due. ``parsed``: how its parse may end, likewise: ``success``, ``redirect``,
-    ``failed``; "" for none. ``robots``: the answer of its robots.txt, None for 404. ``sitemap``: injected as a sitemap.
-    ``make``: what takes some time at the first request.
+    ``fetched``: allowed names of the row's protocol status, separated by ``|``; "" for a row that stays due.
+    ``parsed``: allowed results of the parse, likewise: ``success``, ``redirect``, ``failed``; "" for none. ``robots``:
+    the response of its robots.txt, None for 404. ``sitemap``: injected as a sitemap. ``make``: work done at the first
+    request.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Trick(NamedTuple):
 
     @property
     def first(self) -> str:
-        """The path that is the seed."""
+        """The seed path."""
         return self.path or f"/{self.name}"
 
 
@@ -64,7 +64,7 @@ class Tricks:
         self._found.append(Trick(name, what, made, fetched, parsed, **more))
 
     def trick(self, what: str, fetched: str, parsed: str = "", **more: Any) -> Callable[[Answer], Answer]:
-        """Add the function behind it as the answer of a trick that has its name."""
+        """Add the decorated function as the response of the trick with its name."""
 
         def adding(answer: Answer) -> Answer:
             name = answer.__name__.strip("_").replace("_", "-")  # type: ignore[attr-defined]
@@ -81,7 +81,7 @@ class Tricks:
         content_type: str = "text/html",
         parsed: str = "success|failed",
     ) -> None:
-        """Add a page that is transferred as it should be; ``make`` gives its body, and is called once."""
+        """Add a page with a correct transfer; ``make`` returns its body and is called once."""
 
         def made() -> bytes:
             body = make()
@@ -103,11 +103,11 @@ def head(content_type: str = "text/html", *lines: str | bytes, status: str = "20
 
 
 def page(body: bytes, content_type: str = "text/html", *lines: str | bytes, status: str = "200 OK") -> Iterator[bytes]:
-    """Give an honest answer around a body."""
+    """Return an honest response around a body."""
     yield head(content_type, f"Content-Length: {len(body)}", *lines, status=status)
     yield body
 
 
 def serving(make: Callable[[], bytes], content_type: str = "text/html", *lines: str | bytes) -> Answer:
-    """Return an answer whose body is made when it is asked for."""
+    """Return a response whose body is built on request."""
     return lambda _: page(make(), content_type, *lines)

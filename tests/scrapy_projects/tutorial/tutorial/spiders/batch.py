@@ -2,7 +2,7 @@ from nutch2py.scrapy import BatchSpider
 
 
 class BatchQuotes(BatchSpider):
-    """Takes a batch that generate has made."""
+    """Fetches a generated batch."""
 
     name = "batch"
 
