@@ -124,7 +124,7 @@ def _with_actual_state(store: DataStore[DerivedRow], found: list[StoredJobEntry]
 
 
 def _held_tokens(store: DataStore[DerivedRow]) -> frozenset[str] | None:
-    """Return the tokens of the held_tokens locks; None if the lock row is unreadable."""
+    """Return the tokens of the held locks; None if the lock row is unreadable."""
     row = store.get(LOCKS_KEY, _DATA)
     try:
         return frozenset(holder.token for holder in decode_holders(row.data if row is not None else None))

@@ -1,8 +1,8 @@
-"""DeduplicationJob: of pages with the same signature one is kept, the others are marked as its duplicates.
+"""DeduplicationJob: keeps one page of each signature and marks the others as its duplicates.
 
-The mark is the metadata entry ``_dup_`` (see :func:`nutch2py.indexer.document_builder.duplicate_of`); Nutch 2 leaves entries
-that it does not know alone, while Nutch 1's status "duplicate" would stop its schedule. index and clean take the
-documents of marked pages out of the index.
+The mark is the metadata entry ``_dup_`` (see :func:`nutch2py.indexer.document_builder.duplicate_of`). Nutch 2 ignores
+unknown entries, while Nutch 1's status "duplicate" would stop its schedule. index and clean delete the documents of
+marked pages from the index.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from nutch2py.url.url_parts import domain_of, host_of
 GROUP_MODES = ("none", "host", "domain")
 COMPARISONS = ("score", "fetchTime", "httpsOverHttp", "urlLength")
 _REQUIRED_COMPARISONS = frozenset({"score", "fetchTime", "urlLength"})
-_MIN_WORDS = 20  # shorter texts have too few features to be told apart
+_MIN_WORDS = 20  # shorter texts have too few features to be distinguished
 _FIELDS: frozenset[Field[Any]] = frozenset(
     {
         WebPage.status,
@@ -53,7 +53,7 @@ _BAD_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 
 
 class DuplicateCandidate(NamedTuple):
-    """A page among equals: its URL, score, and when it was fetched (ms)."""
+    """A page of a duplicate group: URL, score and fetch time (ms)."""
 
     url: str
     score: float
@@ -63,10 +63,10 @@ class DuplicateCandidate(NamedTuple):
 def pick_duplicate(
     one: DuplicateCandidate, other: DuplicateCandidate, comparison_order: Sequence[str]
 ) -> DuplicateCandidate | None:
-    """Return which of two equal pages is the duplicate, None when ``comparison_order`` does not tell.
+    """Return which of two equal pages is the duplicate; None if ``comparison_order`` does not decide.
 
-    The comparisons of Nutch 1's ``DeduplicationJob``: the page with the higher score is kept, that fetched later, that
-    with https where the URLs differ in nothing else, that with the shorter URL (percent-escapes decoded).
+    The comparisons of Nutch 1's ``DeduplicationJob`` keep the page with the higher score, the later fetch time, the
+    https URL of two otherwise equal URLs, or the shorter URL (percent-escapes decoded).
     """
     for comparison in comparison_order:
         better = _compare(comparison, one, other)
@@ -89,7 +89,7 @@ def _compare(comparison: str, one: DuplicateCandidate, other: DuplicateCandidate
 
 
 def _decoded_length(url: str) -> int:
-    """Return the length in UTF-16 units of the URL decoded, as it stands when an escape is malformed."""
+    """Return the length in UTF-16 units of the decoded URL; with a malformed escape of the URL itself."""
     decoded = url if _BAD_ESCAPE.search(url) else unquote_plus(url)
     return len(decoded.encode("utf-16-le", "surrogatepass")) // 2
 
@@ -97,7 +97,7 @@ def _decoded_length(url: str) -> int:
 def sort_by_preference(
     candidates: Iterable[tuple[DuplicateCandidate, str]], comparison_order: Sequence[str]
 ) -> list[tuple[DuplicateCandidate, str]]:
-    """Sort (candidate, row key), the one to keep first; what ``comparison_order`` leaves open, the alphabet decides."""
+    """Sort (candidate, row key), the one to keep first; ties of ``comparison_order`` in alphabetical order."""
 
     def compare(one: tuple[DuplicateCandidate, str], other: tuple[DuplicateCandidate, str]) -> int:
         worse = pick_duplicate(one[0], other[0], comparison_order)
@@ -109,14 +109,14 @@ def sort_by_preference(
 
 
 class _DedupJobBase(TableJob[JobParameters]):
-    """What both passes share: which pages take part, in which group, and the mark."""
+    """Base of both passes: selects the candidates and their groups."""
 
     def prepare(self) -> None:
         """Read the settings."""
         self.group_mode, self.comparison_order = read_dedup_settings(self.conf)
 
     def iter_candidates(self, pages: Pages) -> Iterator[tuple[str, WebPage, str]]:
-        """Yield row key, page and group of every page that is in the index or may be."""
+        """Yield row key, page and group of every page that can be in the index."""
         for key, page in pages:
             if page.status in (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED) and page.signature and should_index(page):
                 url = unreverse_url(key)
@@ -124,12 +124,12 @@ class _DedupJobBase(TableJob[JobParameters]):
                 yield key, page, group
 
     def make_candidate(self, key: str, score: float, fetch_time: int) -> DuplicateCandidate:
-        """Return what is compared of a row."""
+        """Return the compared values of a row."""
         return DuplicateCandidate(unreverse_url(key), score, fetch_time)
 
 
 def mark_duplicate(batch: WriteBatch, key: str, signature: str, kept_key: str | None) -> None:
-    """Mark a row as a duplicate of the row ``kept_key``, or take its mark away."""
+    """Mark a row as a duplicate of the row ``kept_key``; None removes the mark."""
     page = WebPage({}, frozenset())
     if kept_key is None:
         page.metadata.pop(MetadataKey.DUPLICATE)
@@ -139,12 +139,12 @@ def mark_duplicate(batch: WriteBatch, key: str, signature: str, kept_key: str | 
 
 
 class DeduplicationJob(_DedupJobBase):
-    """Pages by signature; the reducer marks all but the best of each group, and takes old marks away."""
+    """Groups pages by signature; the reducer marks all but the best of each group, and removes old marks."""
 
     fields = _FIELDS
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Give each page to the group of its signature."""
+        """Yield each page under its signature and group."""
         for key, page, group in self.iter_candidates(pages):
             old = page.metadata.get(MetadataKey.DUPLICATE)
             text = None if old is None else old.decode("utf-8", "replace")
@@ -174,9 +174,9 @@ class DeduplicationJob(_DedupJobBase):
 
 
 class NearDuplicatesJob(_DedupJobBase):
-    """Pages by parts of the SimHash of their texts; the reducer gives pairs that differ in few enough bits.
+    """Groups pages by bands of the SimHash of their texts; the reducer yields pairs that differ in few bits.
 
-    Two hashes that differ in at most ``threshold`` bits have one of ``threshold`` + 1 parts in common.
+    Two hashes that differ in at most ``threshold`` bits have one of ``threshold`` + 1 bands in common.
     """
 
     fields = _FIELDS | {WebPage.text}
@@ -190,7 +190,7 @@ class NearDuplicatesJob(_DedupJobBase):
         self.analyzer = Analyzer.from_conf(self.conf)
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Give each page, but for those that the first pass has marked, to the groups of its parts."""
+        """Yield each page without a mark of the first pass under each of its bands."""
         from nutch2py.parser.signatures.simhash import simhash, split_bands
 
         for key, page, group in self.iter_candidates(pages):
@@ -206,7 +206,7 @@ class NearDuplicatesJob(_DedupJobBase):
                 yield f"{band}:{part:x} {group}", row
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
-        """Give pairs; of pages with one and the same hash only the best is compared with others."""
+        """Yield pairs; only the best of the pages with the same hash is compared with others."""
         from nutch2py.parser.signatures.simhash import hamming_distance
 
         for _, values in groups:
@@ -228,7 +228,7 @@ class NearDuplicatesJob(_DedupJobBase):
 
 
 def read_dedup_settings(conf: Configuration) -> tuple[str, list[str]]:
-    """Return the group mode and the order of comparisons; ConfigurationError when they are not known."""
+    """Return the group mode and the order of comparisons; raise ConfigurationError for unknown values."""
     mode = conf.get_trimmed("deduplication.group.mode", "none")
     if mode not in GROUP_MODES:
         raise ConfigurationError(f"deduplication.group.mode is {mode!r}: write {', '.join(GROUP_MODES)}")
@@ -242,7 +242,7 @@ def read_dedup_settings(conf: Configuration) -> tuple[str, list[str]]:
 
 
 def dedup(conf: Configuration, include_near_duplicates: bool = False) -> JobResult:
-    """Mark duplicates, with ``include_near_duplicates`` also pages whose texts are nearly the same; return the counters."""
+    """Mark duplicates, and with ``include_near_duplicates`` pages with similar texts; return the counters."""
     conf = conf.copy()
     read_dedup_settings(conf)
     conf.check_numbers()
@@ -266,7 +266,7 @@ def dedup(conf: Configuration, include_near_duplicates: bool = False) -> JobResu
 
 
 def _mark_near_duplicates(conf: Configuration, pairs: list[tuple[str, Any]], check_lock: Callable[[], None]) -> int:
-    """Go through pages from the best down: one that is near a page already kept is its duplicate; return how many."""
+    """Mark each page, in order of preference, as duplicate if it is near a kept page; return the number of marks."""
     _, order = read_dedup_settings(conf)
     rows: dict[str, list[Any]] = {}
     near: dict[str, set[str]] = {}
@@ -281,9 +281,9 @@ def _mark_near_duplicates(conf: Configuration, pairs: list[tuple[str, Any]], che
     count = 0
     with open_store(conf, WebPage).batch(check_lock) as batch:
         for _, key in ranked:
-            stands = near[key] & kept.keys()
-            if stands:
-                mark_duplicate(batch, key, rows[key][3], min(stands, key=kept.__getitem__))
+            near_kept = near[key] & kept.keys()
+            if near_kept:
+                mark_duplicate(batch, key, rows[key][3], min(near_kept, key=kept.__getitem__))
                 count += 1
             else:
                 kept[key] = len(kept)

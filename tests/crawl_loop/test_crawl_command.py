@@ -153,7 +153,7 @@ def test_crawl_without_fetched_page_fails(site: ScriptedSite, folder: Path, caps
     site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /"))
     assert main(["crawl", site.url("/"), *OPTIONS]) == 9
     said = capsys.readouterr()
-    assert " 1 the site's robots.txt denies them to us" in said.out
+    assert " 1 URLs disallowed by robots.txt" in said.out
     assert "no page was fetched" in said.err
     assert main(["crawl", site.url("/"), *OPTIONS]) == 1
     assert "No URL is due" in capsys.readouterr().out
@@ -248,7 +248,7 @@ def test_url_rejected_by_setting_is_due_after_setting_changes(
         site.on("/", page(other.url("/b")))
         command = ["crawl", site.url("/"), "-stay", "anywhere", *OPTIONS]
         assert main([*command, "-D", "http.filter.ipaddress.exclude=127.0.0.2"]) == 0
-        assert " 1 are at addresses that are refused; they are tried again later" in capsys.readouterr().out
+        assert " 1 URLs blocked by the address filter, retried later" in capsys.readouterr().out
         assert main([*command, "-D", "http.filter.ipaddress.exclude=127.0.0.2"]) == 1  # as before: nothing is due
         assert "allowed now" not in capsys.readouterr().out
         assert main(command) == 0

@@ -268,7 +268,7 @@ class DeliverySuite:
         table_of(conf, "org.example:http/0", title="2026-01-01T00:00:00Z")
         table_of(conf, "org.example:http/1", title="not a date")
         assert index(conf, "-all").count("IndexerStatus", "refused") == 1
-        assert "1 documents added, 0 deleted, 0 skipped, 1 refused by the index" in capsys.readouterr().out
+        assert "1 documents added, 0 deleted, 0 skipped, 1 rejected by the index" in capsys.readouterr().out
         assert server.ids() == ["org.example:http/0"]
 
     def test_server_rejecting_every_document_ends_job(self, server):

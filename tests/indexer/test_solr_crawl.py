@@ -186,7 +186,7 @@ def test_documents_rejected_by_solr_are_reported(solr, tmp_path, capfd, runner):
     said = capfd.readouterr()
     refusals = [line for line in said.err.splitlines() if "Solr rejects the document" in line]
     assert sorted(line.split()[5] for line in refusals) == [f"{key}:" for key in keys]
-    assert "0 documents added, 0 deleted, 0 skipped, 3 refused by the index" in said.out
+    assert "0 documents added, 0 deleted, 0 skipped, 3 rejected by the index" in said.out
 
 
 @pytest.mark.parametrize("way", ["stop", "crash"])

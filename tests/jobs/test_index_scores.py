@@ -96,7 +96,7 @@ def test_summary_line_and_exit_code_are_reported(conf: Configuration, capsys: py
     words = ["-D", f"storage.data.store={conf.get('storage.data.store')}"]
     assert main(["index", "-scores", *words]) == 0
     told = capsys.readouterr().out
-    assert "2 scores changed, 1 of them with their documents; 5 as they were, 0 of documents that" in told
+    assert "2 scores changed, 1 of them with their documents; 5 unchanged, 0 documents not" in told
     assert main(["index", "-scores", "-all", *words]) == 255
     assert main(["parse", "-scores", *words]) == 255
     assert main(["index", "-scores", *words, "-D", "plugin.includes=indexer-csv|index-pagerank"]) == 5

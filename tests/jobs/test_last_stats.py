@@ -57,7 +57,7 @@ def entry(job: str, begun: int, ended: int | None, state: JobState = JobState.FI
 
 def test_missing_count_is_reported(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(crawl, "readdb", "-stats", "-last") == 4
-    assert "readdb -stats without -last counts them" in capsys.readouterr().err
+    assert "run readdb -stats without -last" in capsys.readouterr().err
 
 
 def test_last_stats_print_counted_lines(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,7 +107,7 @@ def test_tables_of_several_stores_are_merged(
     assert main(["mergedb", there, own, "-filter", "-normalize", *filters, *options]) == 0
     out = capsys.readouterr().out
     assert "copytable: 2 rows of webpage" in out
-    assert "copytable: 2 rows left out, 0 to the row of another URL" in out
+    assert "copytable: 2 rows skipped, 0 moved to another URL" in out
     assert main(["mergedb", there, *options]) == 0
     assert "copytable: 4 rows of webpage" in capsys.readouterr().out
     assert main(["copytable", own, *options]) == 255
@@ -118,6 +118,6 @@ def test_unwritable_file_is_named_and_nothing_left(crawled: Configuration, tmp_p
         export_graph(crawled, tmp_path / "none" / "graph")
     with pytest.raises(StoreError, match="is a folder"):
         export_graph(crawled, tmp_path)
-    with pytest.raises(UsageError, match="none of graphml"):
+    with pytest.raises(UsageError, match="not one of graphml"):
         export_graph(crawled, tmp_path / "graph", "dot")
     assert not [path for path in tmp_path.iterdir() if "graph" in path.name]

@@ -1,4 +1,4 @@
-"""What a crawl left out: every counter of a job is either a reason with words, or known to leave nothing out."""
+"""Skip reasons: every counter of a job has a message, or is known to skip nothing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ HARMLESS = {
     "updatedb": {"pages_not_fetched", "links", "pages", "rows_linked", "rows_new", "rows_written"},
     "table": set(),
 }  # fmt: skip
-"""Counters that are no reason: what was done, and what another run of the same command does."""
+"""Counters without skipped URLs: work done, and work for the next run of the command."""
 _OF_FETCH = ("_deny", "_count_skipped", "_drop_waiting")
 
 
@@ -112,8 +112,8 @@ def test_plugin_and_older_log_are_reported() -> None:
     tally = CounterTotals()
     tally.add(JobResult({"PluginFailures": {"index-mine": 3}, "FetcherStatus": {"EXCEPTION": 4}}))
     lines = [str(each) for each in iter_skipped_urls(tally, Configuration.load())]
-    assert any("error of the plug-in index-mine" in line for line in lines)
-    assert any(line.startswith("were answered with an error; they are tried again later (readdb") for line in lines)
+    assert any("failed in the plug-in index-mine" in line for line in lines)
+    assert any(line.startswith("URLs failed, HTTP error, retried later (readdb") for line in lines)
 
 
 def test_last_generate_counts_only() -> None:
@@ -155,11 +155,9 @@ def test_skipped_urls_of_site_name_host_and_file(
             crawl.updatedb(batch)
         lines = [f"{each.number} {each}" for each in iter_skipped_urls(sum_recent_counters(crawl.jobs()), conf)]
     told = "\n".join(lines)
-    assert "1 are not there (404): 127.0.0.1 (1)" in told
-    assert (
-        "1 were answered with an error (403); they are tried again later: 127.0.0.1 (1) (the server refuses us" in told
-    )
-    assert f"2 links are refused by the URL filter urlfilter-regex ({conf.resource('regex-urlfilter.txt')};" in told
-    assert "1 redirects lead to themselves or where no link is followed" in told
-    assert "links lead to other sites, and were not followed (db.ignore.external.links" in told
-    assert "1 links are nofollow, by their own words or their page's, and were not followed" in told
+    assert "1 URLs not found (404): 127.0.0.1 (1)" in told
+    assert "1 URLs failed, HTTP error 403, retried later: 127.0.0.1 (1) (the server denies access" in told
+    assert f"2 links rejected by the URL filter urlfilter-regex ({conf.resource('regex-urlfilter.txt')};" in told
+    assert "1 redirects skipped, to themselves or to filtered URLs" in told
+    assert "links skipped, to other sites (db.ignore.external.links" in told
+    assert "1 links skipped, nofollow on the link or page" in told

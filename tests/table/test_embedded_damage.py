@@ -144,7 +144,7 @@ def test_damaged_cell_raises_and_checktable_names_row(folder, capsys):
     assert main(["checktable", *option]) == 4
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "webpage: meta/data.mdb: row k00041: p: the checksum of a row's cells is wrong"
-    assert told[1] == f"checktable: webpage: {len(pages())} rows, {told[1].split()[4]} cells: 1 troubles"
+    assert told[1] == f"checktable: webpage: {len(pages())} rows, {told[1].split()[4]} cells: 1 problems"
 
 
 def page_with_title(title):
@@ -288,7 +288,7 @@ def test_checktable_counts_foreign_cells(folder, tmp_path, capsys):
     assert main(["importtable", str(tmp_path / "dump"), *option]) == 0
     told = capsys.readouterr()
     assert "line 21: row b: f:st: 2 bytes where an int has 4: the cell is left out" in told.err
-    assert told.out.splitlines()[-1].endswith("left out: 0 lines, 1 cells")
+    assert told.out.splitlines()[-1].endswith("skipped: 0 lines, 1 cells")
 
 
 def test_damaged_row_byte_never_ends_job():

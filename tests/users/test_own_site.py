@@ -27,7 +27,7 @@ def test_site_is_crawled_with_three_commands(user: User, site: ScriptedSite) -> 
     said = second.stdout
     assert "2 pages fetched" in said
     assert "2 documents in the index" in said
-    assert " 1 links are refused by the URL filter urlfilter-regex (" in said
+    assert " 1 links rejected by the URL filter urlfilter-regex (" in said
     assert "regex-urlfilter.txt" in said
     lines = [line.strip() for line in said.splitlines()]
     after = lines[lines.index("Search it:") + 1 :]

@@ -51,7 +51,7 @@ def test_doctor_robots_txt_denying_all_is_reported(user: User, site: ScriptedSit
     site.on("/robots.txt", Reply(body=b"User-agent: *\nDisallow: /"))
     user.configures(**OWN, http_agent_name="mine")
     assert user.types(f"nutch2py crawl {site.url('/')}").returncode == 9
-    told_alike(user, "the site's robots.txt denies them to us", "127.0.0.1", "http.agent.name", "http.robot.rules")
+    told_alike(user, "URLs disallowed by robots.txt", "127.0.0.1", "http.agent.name", "http.robot.rules")
 
 
 def test_doctor_robots_txt_denying_our_agent_is_reported(user: User, site: ScriptedSite) -> None:
@@ -59,7 +59,7 @@ def test_doctor_robots_txt_denying_our_agent_is_reported(user: User, site: Scrip
     site.on("/", page())
     user.configures(**OWN, http_agent_name="evilbot")
     assert user.types(f"nutch2py crawl {site.url('/')}").returncode == 9
-    told_alike(user, "robots.txt denies them to us", "127.0.0.1", "http.agent.name")
+    told_alike(user, "disallowed by robots.txt", "127.0.0.1", "http.agent.name")
     user.configures(**OWN, http_agent_name="goodbot")  # the repair
     again = user.types(f"nutch2py crawl {site.url('/')} -data other")
     assert "1 page fetched" in again.stdout
@@ -69,7 +69,7 @@ def test_doctor_server_rejecting_our_agent_is_reported(user: User, site: Scripte
     site.on("/", Reply(403))
     user.configures(**OWN, http_agent_name="evilbot")
     assert user.types(f"nutch2py crawl {site.url('/')}").returncode == 9
-    told_alike(user, "were answered with an error (403)", "127.0.0.1", "http.agent.name")
+    told_alike(user, "HTTP error 403", "127.0.0.1", "http.agent.name")
 
 
 def test_doctor_unknown_host_is_reported(user: User, site: ScriptedSite) -> None:
@@ -98,7 +98,7 @@ def test_doctor_unresolvable_names_are_reported(user: User, site: ScriptedSite, 
     done = user.types(f"nutch2py crawl http://www.harbour.example/ {site.url('/')} -index none")
     assert done.returncode == 0
     assert "WARN www.harbour.example: " in done.stdout
-    told_alike(user, "have a host whose name nobody knows", "www.harbour.example", "http.dns.servers")
+    told_alike(user, "URLs failed to resolve", "www.harbour.example", "http.dns.servers")
 
 
 def test_doctor_unavailable_solr_is_reported(user: User, site: ScriptedSite, closed_port: int) -> None:

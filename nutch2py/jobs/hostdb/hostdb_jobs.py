@@ -1,8 +1,8 @@
-"""The host table: settings of hosts from files, counts of their pages and links from the crawl, and a look at it.
+"""Jobs of the host table: import of host settings, counts of pages and links by host, and output.
 
 Keys are reversed hosts. ``mtdt:p`` and ``mtdt:f`` count pages and fetched pages, ``mtdt:q_mt``, ``q_cd`` and ``q_mcd``
-set a host's queue (threads, crawl delay and least delay in ms), ``il:`` and ``ol:`` count links by host. Nutch 2.4 has
-the commands but writes nothing with them: its hostinject loses what it sets, its updatehostdb dies.
+set the queue of a host (threads, crawl delay and minimum delay in ms), ``il:`` and ``ol:`` count links by host. Nutch
+2.4 has the commands but writes nothing: its hostinject loses the values, its updatehostdb fails.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ PAGES_KEY, FETCHED_KEY = "p", "f"
 
 @dataclass(frozen=True, kw_only=True)
 class HostDbParameters(JobParameters):
-    """``count_links``: count the links between hosts, too."""
+    """``count_links``: also count the links between hosts."""
 
     count_links: bool = False
 
 
 class HostInjectorJob(TableJob[JobParameters]):
-    """Lines ``host or URL <TAB> name=value …`` to metadata of the host; what the line does not name stays."""
+    """Maps lines ``host or URL <TAB> name=value …`` to metadata of the host; other metadata stays."""
 
     reduce_steps = 0
 
     def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
-        """Write the hosts of a piece of a file."""
+        """Write the hosts of a split of a file."""
         with open_store(self.conf, Host).batch() as batch:
             for line in read_split_lines(split):
                 name, *fields = line.decode("utf-8", "replace").removeprefix("\ufeff").strip().split("\t")
@@ -74,7 +74,7 @@ class HostInjectorJob(TableJob[JobParameters]):
 
 
 class _HostCounts:
-    """What is seen of a host: its rows by status, its links by host, and how its pages' numbers spread."""
+    """Counts of a host: rows by status, links by host, and histograms of its pages."""
 
     def __init__(self, with_depth: bool = False) -> None:
         self.status: Counter[int] = Counter()
@@ -83,65 +83,65 @@ class _HostCounts:
         self.histograms = HistogramCollector(with_depth)
 
     def to_json(self) -> list[Any]:
-        """Return it in a form that JSON carries."""
+        """Return the counts as JSON types."""
         return [[*self.status.items()], self.inlinks, self.outlinks, self.histograms.to_json()]
 
     def merge(self, counts: list[Any]) -> None:
-        """Add what a task has seen."""
-        status, inlinks, outlinks, spreads = counts
+        """Add the counts of a task."""
+        status, inlinks, outlinks, histograms = counts
         for code, count in status:
             self.status[code] += count
         self.inlinks.update(inlinks)
         self.outlinks.update(outlinks)
-        self.histograms.merge(spreads)
+        self.histograms.merge(histograms)
 
 
 class HostDbUpdateJob(TableJob[HostDbParameters]):
-    """Rows, by host, to counts; each reducer puts out its part of the overview."""
+    """Maps rows to counts by host; each reducer emits its part of the overview."""
 
     def prepare(self) -> None:
-        """Read whether links are counted."""
+        """Read the parameters."""
         self.counts_links = self.parameters.count_links
         self.fields = host_fields(self.counts_links)
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Yield the counts of each host's rows; rows of one host lie side by side."""
+        """Yield the counts of each host's rows; rows of one host are adjacent."""
         for host, rows in groupby(pages, key=lambda row: reversed_host_of_key(row[0])):
-            seen = _HostCounts(self.counts_links)
+            host_counts = _HostCounts(self.counts_links)
             for _, page in rows:
-                seen.status[page.status] += 1
-                seen.histograms.add(page)
+                host_counts.status[page.status] += 1
+                host_counts.histograms.add(page)
                 if self.counts_links:
-                    seen.inlinks.update(_iter_hosts(page.inlinks))
-                    seen.outlinks.update(_iter_hosts(page.outlinks))
-            yield host, seen.to_json()
+                    host_counts.inlinks.update(_iter_hosts(page.inlinks))
+                    host_counts.outlinks.update(_iter_hosts(page.outlinks))
+            yield host, host_counts.to_json()
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
-        """Write the counts of each host; settings stay, links are replaced when they are counted."""
+        """Write the counts of each host; settings stay, counted links are replaced."""
         part = HostOverviewBuilder(self.counts_links)
         with open_store(self.conf, Host).batch() as batch:
             for host, parts in groups:
-                seen = _HostCounts()
-                for told in parts:
-                    seen.merge(told)
+                host_counts = _HostCounts()
+                for counts in parts:
+                    host_counts.merge(counts)
                 record = Host({}, frozenset())
-                record.metadata[PAGES_KEY] = str(seen.status.total()).encode()
-                if fetched := seen.status[CrawlStatus.FETCHED]:
+                record.metadata[PAGES_KEY] = str(host_counts.status.total()).encode()
+                if fetched := host_counts.status[CrawlStatus.FETCHED]:
                     record.metadata[FETCHED_KEY] = str(fetched).encode()
                 else:
                     record.metadata.pop(FETCHED_KEY)
                 if self.counts_links:
-                    record.inlinks = {name: str(count) for name, count in seen.inlinks.items()}
-                    record.outlinks = {name: str(count) for name, count in seen.outlinks.items()}
+                    record.inlinks = {name: str(count) for name, count in host_counts.inlinks.items()}
+                    record.outlinks = {name: str(count) for name, count in host_counts.outlinks.items()}
                 batch.put(host, record)
                 self.count("updatehostdb", "hosts")
-                part.add_host(unreverse_host(host), seen.status, seen.inlinks, seen.outlinks)
-                part.histograms.merge(seen.histograms.to_json())
+                part.add_host(unreverse_host(host), host_counts.status, host_counts.inlinks, host_counts.outlinks)
+                part.histograms.merge(host_counts.histograms.to_json())
         yield "overview", part.to_json()
 
 
 def host_fields(with_links: bool) -> frozenset[Any]:
-    """Return what updatehostdb reads of a row; the fetch interval, so that rows without a status count, too."""
+    """Return the fields that updatehostdb reads; with the fetch interval rows without a status count, too."""
     return (
         HISTOGRAM_FIELDS
         | {WebPage.status}
@@ -158,11 +158,11 @@ def _iter_hosts(urls: Any) -> Iterator[str]:
 
 
 def hostinject(conf: Configuration, host_dir: str) -> JobResult:
-    """Put the hosts of a file or folder into the host table; return the counters (group ``hostinject``)."""
+    """Import the hosts of a file or folder into the host table; return the counters (group ``hostinject``)."""
     log = JobLogger("HostInjectorJob")
     log.log(f"hostDir: {host_dir}")
     splits = split_files(find_seed_files(Path(require_seed_path(host_dir)).absolute()), map_task_count(conf))
-    with record_job(JobRecorder(conf, "hostinject")):  # no entry before there is a crawl
+    with record_job(JobRecorder(conf, "hostinject")):  # no entry without a crawl
         open_store(conf, Host).create()
         result = run_job(HostInjectorJob, conf, splits, title="HostInjectorJob")
     log.log(f"total number of hosts injected: {result.count('hostinject', 'hosts_injected')}")
@@ -179,24 +179,24 @@ def updatehostdb(conf: Configuration, count_links: bool) -> JobResult:
         open_store(conf, Host).create()
         splits = range_splits(store, TableQuery(host_fields(count_links)), map_task_count(conf))
         rows = store.row_estimate()
-        asked = HostDbParameters(count_links=count_links)
-        result = run_job(HostDbUpdateJob, conf, splits, asked, title="HostDbUpdateJob", expected_rows=rows)
+        parameters = HostDbParameters(count_links=count_links)
+        result = run_job(HostDbUpdateJob, conf, splits, parameters, title="HostDbUpdateJob", expected_rows=rows)
         log.log(f"{result.count('updatehostdb', 'hosts')} hosts")
-        save_host_overview(conf, count_links, [told for _, told in result.output])
+        save_host_overview(conf, count_links, [part for _, part in result.output])
         log.log_finished()
         return result
 
 
 def readhostdb(conf: Configuration, host_name: str | None) -> int:
-    """Print one host, or all; exit code 1 when the one is not there."""
+    """Print one host, or all; return exit code 1 if the host does not exist."""
     store = open_store(conf, Host)
     if host_name is not None:
-        wanted = host_of(host_name if "://" in host_name else f"http://{host_name}")
-        host = store.get(reverse_host(wanted)) if store.exists() else None
+        host_key_name = host_of(host_name if "://" in host_name else f"http://{host_name}")
+        host = store.get(reverse_host(host_key_name)) if store.exists() else None
         if host is None:
-            print_output(f"{wanted} not found")
+            print_output(f"{host_key_name} not found")
             return 1
-        print_output(format_host(wanted, host))
+        print_output(format_host(host_key_name, host))
         return 0
     for key, host in store.scan(TableQuery()) if store.exists() else ():
         print_output(format_host(unreverse_host(key), host))

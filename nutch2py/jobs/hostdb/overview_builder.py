@@ -1,4 +1,4 @@
-"""The part of the overview that updatehostdb makes: the greatest hosts, the heaviest links between hosts."""
+"""Builds the overview of updatehostdb: the largest hosts and the strongest links between hosts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from nutch2py.table import open_store
 
 _ERROR_STATUSES = (CrawlStatus.GONE, CrawlStatus.RETRY)
 _MAX_HELD_EDGES = 20 * MAX_EDGES
-"""Edges that a reducer holds before it drops the light ones."""
+"""Edges that a reducer buffers before it drops the weakest."""
 
 
 class HostOverviewBuilder:
-    """What one reducer has seen of its hosts, in bounded size. ``links``: they are counted."""
+    """Overview of the hosts of one reducer, in bounded size; ``counts_links``: links were counted."""
 
     def __init__(self, counts_links: bool) -> None:
         self._counts_links = counts_links
@@ -32,13 +32,13 @@ class HostOverviewBuilder:
         self.histograms = HistogramCollector()
 
     def add_host(self, host: str, status: Counter[int], inlinks: Counter[str], outlinks: Counter[str]) -> None:
-        """Take in a host: rows by status, links by the host from or to which they lead."""
+        """Add a host: rows by status, inlinks by source host, outlinks by target host."""
         self._host_count += 1
         counts: dict[str, int] = {}
         for code, count in sorted(status.items()):
             counts[get_status_name(code)] = counts.get(get_status_name(code), 0) + count
-        come, go = (sum(links.values()) - links[host] for links in (inlinks, outlinks))
-        entry = (status.total(), host, counts, come, go)
+        inlink_count, outlink_count = (sum(links.values()) - links[host] for links in (inlinks, outlinks))
+        entry = (status.total(), host, counts, inlink_count, outlink_count)
         if len(self._hosts) < MAX_HOSTS:
             heapq.heappush(self._hosts, entry)
         elif entry[:2] > self._hosts[0][:2]:
@@ -48,19 +48,19 @@ class HostOverviewBuilder:
             self._edges = heapq.nlargest(MAX_EDGES, self._edges)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it in a form that JSON carries; :func:`save_host_overview` takes it."""
+        """Return the overview as JSON types for :func:`save_host_overview`."""
         edges = heapq.nlargest(MAX_EDGES, self._edges)
         return {"all": self._host_count, "hosts": self._hosts, "edges": edges, "spreads": self.histograms.to_json()}
 
 
 def save_host_overview(conf: Configuration, with_links: bool, task_outputs: Iterable[Mapping[str, Any]]) -> None:
-    """Put together what the reducers have seen, and keep it."""
-    parts, made, spreads = [*task_outputs], now_ms(), HistogramCollector()
+    """Merge the parts of the reducers and store the overview."""
+    parts, counted_at, histograms = [*task_outputs], now_ms(), HistogramCollector()
     for part in parts:
-        spreads.merge(part["spreads"])
+        histograms.merge(part["spreads"])
     store = open_store(conf, DerivedRow)
     hosts = heapq.nsmallest(MAX_HOSTS, (h for part in parts for h in part["hosts"]), key=lambda h: (-h[0], h[1]))
-    seen = tuple(
+    summaries = tuple(
         HostSummary(
             host=host,
             rows=rows,
@@ -72,12 +72,14 @@ def save_host_overview(conf: Configuration, with_links: bool, task_outputs: Iter
         )
         for rows, host, status, inlinks, outlinks in hosts
     )
-    whole = sum(part["all"] for part in parts)
-    store_overview_part(store, "hosts", Overview(made, seen, whole, histograms=spreads.make_histograms()))
+    host_count = sum(part["all"] for part in parts)
+    store_overview_part(
+        store, "hosts", Overview(counted_at, summaries, host_count, histograms=histograms.make_histograms())
+    )
     if with_links:
         edges = heapq.nsmallest(
             MAX_EDGES, (e for part in parts for e in part["edges"]), key=lambda e: (-e[0], e[1], e[2])
         )
         store_overview_part(
-            store, "links", Overview(made, edges=tuple(HostEdge(host, to, count) for count, host, to in edges))
+            store, "links", Overview(counted_at, edges=tuple(HostEdge(host, to, count) for count, host, to in edges))
         )

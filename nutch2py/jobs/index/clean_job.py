@@ -1,4 +1,4 @@
-"""CleaningJob: takes out of the index what is not to be found there any more."""
+"""CleaningJob: deletes documents from the index that must no longer be found."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _HTML_TYPES = ("text/html", "application/xhtml+xml")
 
 @dataclass(frozen=True, kw_only=True)
 class CleanParameters(JobParameters):
-    """``commit``: make the deletes seen at once."""
+    """``commit``: commit, so that the deletes are visible immediately."""
 
     commit: bool = True
 
 
 class CleaningJob(TableJob[CleanParameters]):
-    """Rows that are gone, redirected, duplicate or noindex to deletes.
+    """Maps rows that are gone, redirected, duplicate or noindex to deletes.
 
-    Deletes do not look at the index mark: a row that Nutch 2 or another index was told of is deleted all the same.
+    Deletes ignore the index mark: Nutch 2 or another index may have received a row without it.
     """
 
     reduce_steps = 0
@@ -57,7 +57,7 @@ class CleaningJob(TableJob[CleanParameters]):
         self.agent_name = self.conf.get_trimmed("http.agent.name")
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Delete, and commit unless ``-noCommit``."""
+        """Delete the documents of a split; commit unless ``-noCommit`` is set."""
         with IndexWriters(self.conf) as writers:
             deleted = 0
             for key, page in pages:
@@ -83,7 +83,7 @@ class CleaningJob(TableJob[CleanParameters]):
         return "noindex" if self.deletes_noindex and should_index(page) and self._is_noindex(key, page) else ""
 
     def _is_noindex(self, key: str, page: WebPage) -> bool:
-        if page.content_type in _HTML_TYPES and not page.title:  # the only case that hangs on the text
+        if page.content_type in _HTML_TYPES and not page.title:  # the only case that needs the text
             whole = self.store.get(key, _FIELDS_WITH_TEXT)
             return whole is not None and is_noindex(whole, self.agent_name)
         return is_noindex(page, self.agent_name)

@@ -1,4 +1,4 @@
-"""SendingJob: what the jobs that send documents to the index have in common."""
+"""Base class of jobs that send documents to the index."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from nutch2py.records.document import NutchDocument
 from nutch2py.records.webpage import WebPage
 
 STATUS_GROUP = "IndexerStatus"
-"""The counter group of these jobs."""
+"""Counter group of these jobs."""
 
 
 class BaseIndexJob(TableJob[ParametersT]):
-    """A job whose map tasks make documents of rows, and send them."""
+    """A job in which map tasks build documents from rows and send them."""
 
     reduce_steps = 0
     plugin_points = ("indexingfilter", "scoringfilter")
 
     @classmethod
     def describe_local_outputs(cls, conf: Configuration, parameters: ParametersT) -> str:
-        """Return the writers that run whose index is a folder or a file."""
+        """Return the enabled writers with a local folder or file as index."""
         return describe_local_writers(conf)
 
     def prepare(self) -> None:
@@ -31,7 +31,7 @@ class BaseIndexJob(TableJob[ParametersT]):
         self.builder = DocumentBuilder(self.conf)
 
     def decide(self, key: str, page: WebPage) -> tuple[IndexAction, NutchDocument | None] | None:
-        """Return what is done with a row, and its document; None when a plug-in failed: the row is left as it was."""
+        """Return the action for a row and its document; None if a plug-in failed, so the row stays unchanged."""
         self.plugin_failures.pages += 1
         try:
             return self.builder.decide_action(key, page)
@@ -41,15 +41,15 @@ class BaseIndexJob(TableJob[ParametersT]):
             return None
 
     def commit(self, writers: IndexWriters) -> None:
-        """Commit at the end of a task, and count what the index has refused."""
+        """Commit at the end of a task, and count the documents that the index rejected."""
         writers.commit()
         if writers.rejected:
             self.count(STATUS_GROUP, "refused", writers.rejected)
 
 
 def format_unsent(result: JobResult) -> str:
-    """Return what was refused or failed, to be put behind what a job says that it has done; "" for none."""
-    refused, failed = (result.count(STATUS_GROUP, name) for name in ("refused", "failed"))
-    return (f", {refused} refused by the index" if refused else "") + (
+    """Return the rejected and failed documents as suffix of a summary line; "" for none."""
+    rejected, failed = (result.count(STATUS_GROUP, name) for name in ("refused", "failed"))
+    return (f", {rejected} rejected by the index" if rejected else "") + (
         f", {failed} failed in a plug-in" if failed else ""
     )

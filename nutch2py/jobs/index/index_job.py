@@ -1,4 +1,4 @@
-"""IndexerJob: pages of a batch into the index, and out of it what is gone, redirected or not to be indexed."""
+"""IndexerJob: indexes the pages of a batch, and deletes pages that are gone, redirected or excluded."""
 
 from __future__ import annotations
 
@@ -30,7 +30,12 @@ _STATE_FIELDS = frozenset({WebPage.markers, WebPage.status, WebPage.parse_status
 
 @dataclass(frozen=True, kw_only=True)
 class IndexParameters(BatchParameters):
-    """``uses_batch_list``: rows come through the batch's list. ``only_gone_pages``: look for pages to delete, and for nothing else."""
+    """Parameters of the job.
+
+    Attributes:
+        uses_batch_list: The input is the list of the batch.
+        only_gone_pages: Only delete gone pages.
+    """
 
     all_batches_ids = (ALL, REINDEX)
     uses_batch_list: bool = False
@@ -38,13 +43,13 @@ class IndexParameters(BatchParameters):
 
     @property
     def mark_condition(self) -> MarkCondition | None:
-        """The mark that scanned rows must have; rows of a list are looked at whatever became of them."""
+        """Mark that scanned rows must have; None to read all rows, as with a batch list."""
         every = self.is_all_batches or self.uses_batch_list or self.only_gone_pages
         return None if every else MarkCondition(Mark.UPDATEDB, self.batch_id)
 
 
 class IndexerJob(BaseIndexJob[IndexParameters]):
-    """Updated rows to documents, and rows that were indexed once and are no longer there to deletes."""
+    """Maps updated rows to documents, and indexed rows that are gone to deletes."""
 
     def prepare(self) -> None:
         """Load the filters."""
@@ -53,38 +58,38 @@ class IndexerJob(BaseIndexJob[IndexParameters]):
         self.mark = self.parameters.mark_condition
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Write each document and delete; the index mark is set when the index has committed them."""
+        """Send documents and deletes; set the index marks after the index committed them."""
         with IndexWriters(self.conf) as writers, self.write_batch(before_write=writers.commit) as batch:
             for key, page in pages:
                 if self._index_row(key, page, writers):
                     batch.put(key, page)
             batch.flush()
-            self.commit(writers)  # deletes, and whatever else left no mark
+            self.commit(writers)  # deletes and documents without mark
         yield from ()
 
     def _index_row(self, key: str, page: WebPage, writers: IndexWriters) -> bool:
         """Send a row to the index; return whether it was added."""
         batch_id, updated = self.parameters.batch_id, page.markers.get(Mark.UPDATEDB)
-        ours = batch_id == REINDEX or (updated is not None and batch_id in (ALL, updated))
+        is_in_batch = batch_id == REINDEX or (updated is not None and batch_id in (ALL, updated))
         if is_gone(page) and (self.parameters.is_all_batches or page.batch_id == batch_id):
-            # no job marks such a row as updated: what tells that it is of the batch is the id that fetch left
+            # such a row has no update mark: the batch id from the fetch identifies its batch
             if page.markers.get(Mark.INDEX) is not None and self.builder.delete_gone:
                 self._delete_document(key, writers)
             return False
-        if not ours or self.parameters.only_gone_pages:
+        if not is_in_batch or self.parameters.only_gone_pages:
             return False
-        decided = self.decide(key, page)
-        if decided is None:  # neither mark nor document: it is tried again
+        decision = self.decide(key, page)
+        if decision is None:  # no mark and no document: it is retried
             return False
-        action, document = decided
+        action, document = decision
         if action is IndexAction.DELETE:
             self._delete_document(key, writers)
         elif document is not None:
             writers.write(document)
-            page.markers[Mark.INDEX] = updated or page.batch_id or batch_id  # without it no delete would follow
+            page.markers[Mark.INDEX] = updated or page.batch_id or batch_id  # required for a later delete
             self.count(STATUS_GROUP, "added")
             return True
-        elif page.parse_status is not None:  # -reindex meets URLs that were never fetched, too: no page was left out
+        elif page.parse_status is not None:  # -reindex also reads rows that were never fetched: they are not counted
             self.count(STATUS_GROUP, "skipped")
         return False
 
@@ -96,9 +101,9 @@ class IndexerJob(BaseIndexJob[IndexParameters]):
 def _delete_indexed_batches(
     conf: Configuration, batch_lists: BatchListStore, batch_id: str, known_records: list[BatchRecord]
 ) -> None:
-    """Forget the batches that are in the index now: those that were updated when the job began, and still are so.
+    """Delete the lists of indexed batches: those that were in state ``updated`` at the start of the job and still are.
 
-    One at which another job is at work is left as it is.
+    Batches that another job has locked stay.
     """
     for state in known_records:
         if state.state == BatchState.UPDATED and batch_id in (ALL, REINDEX, state.batch_id):
@@ -116,31 +121,30 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
         return update_index_scores(conf)
     log = JobLogger("IndexingJob", announce=False)
     log.log("starting")
-    # pages that are gone carry no update mark: they are looked for before a batch is called unknown
+    # gone pages have no update mark: search them before the batch is reported as unknown
     work = INDEX_ALL if batch_id in (ALL, REINDEX) else INDEX_BATCH
     with open_job(
         conf, work, batch_id=batch_id, mark=Mark.UPDATEDB, allows_unknown_batch=True, parameters_class=IndexParameters
     ) as tables:
         store, lists, unknown = tables.store, tables.batch_lists, tables.unknown_batch_error
-        listed = batch_id not in (ALL, REINDEX) and lists.is_complete(batch_id)
-        parameters = IndexParameters(batch_id=batch_id, uses_batch_list=listed)
+        has_batch_list = batch_id not in (ALL, REINDEX) and lists.is_complete(batch_id)
+        parameters = IndexParameters(batch_id=batch_id, uses_batch_list=has_batch_list)
         writers = IndexWriters(conf)
         writers.prepare(reindex=batch_id == REINDEX)
         log.log_raw(writers.describe())
         fields = DocumentBuilder(conf).fields | _STATE_FIELDS
         splits: list[Split]
-        if listed:
+        if has_batch_list:
             splits = [*lists.make_list_splits(batch_id, map_task_count(conf))]
         else:
             query = TableQuery(fields, mark=parameters.mark_condition)
             splits = range_splits(store, query, map_task_count(conf))
         state, known = lists.get_record(batch_id), lists.list_records()
-        expected = state.count if listed and state is not None else store.row_estimate()
+        expected = state.count if has_batch_list and state is not None else store.row_estimate()
         result = run_job(IndexerJob, conf, splits, parameters, title="IndexingJob", expected_rows=expected)
-        if not listed and not parameters.is_all_batches:
-            gone = replace(
-                parameters, only_gone_pages=True
-            )  # without a list the update mark finds no page that is gone
+        if not has_batch_list and not parameters.is_all_batches:
+            # without a list the update mark does not find gone pages
+            gone = replace(parameters, only_gone_pages=True)
             splits = range_splits(store, TableQuery(_STATE_FIELDS), map_task_count(conf))
             result = merge_counters([result, run_job(IndexerJob, conf, splits, gone, title="IndexingJob: gone pages")])
         _delete_indexed_batches(conf, lists, batch_id, known)

@@ -1,4 +1,4 @@
-"""ScoresJob: what PageRank says now into the documents that are in the index, without their texts where it can be."""
+"""ScoresJob: updates PageRank scores of indexed documents, without sending their texts where possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nutch2py.records.record import Field
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.table import MarkCondition, TableQuery
 
-_DOCUMENTS_PER_REQUEST = 1000  # asked of the index at once
+_DOCUMENTS_PER_REQUEST = 1000  # per request to the index
 _INDEXED_MARK = MarkCondition(Mark.INDEX)
 _FIELDS: frozenset[Field[Any]] = frozenset({WebPage.page_rank, WebPage.status, WebPage.parse_status, WebPage.markers})
 SCORE_COUNTERS = {
@@ -33,23 +33,23 @@ SCORE_COUNTERS = {
     "same": "scores_kept",
     "absent": "scores_not_in_index",
 }
-"""What :meth:`IndexWriters.set_scores` counts -> the counter in the group ``IndexerStatus``."""
+"""Count of :meth:`IndexWriters.update_scores` -> counter in the group ``IndexerStatus``."""
 
 
 class ScoresJob(BaseIndexJob[JobParameters]):
-    """Ranks of rows that the index was sent, to the documents there that have another one."""
+    """Sends the ranks of indexed rows to documents with a different rank."""
 
     fields = _FIELDS
     mark = _INDEXED_MARK
 
     def prepare(self) -> None:
-        """Load what makes the field, and documents for an index that takes them whole only."""
+        """Load the rank filter, and the document builder for an index that needs complete documents."""
         super().prepare()
         self.rank_filter = PageRankIndexingFilter(self.conf)
         self.share = self.conf.get_float("index.scores.share", 0.02)
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Send scores; all is committed at the end."""
+        """Send the scores of a split; commit at the end."""
         with IndexWriters(self.conf) as writers:
             scores: dict[str, float] = {}
             for key, page in pages:
@@ -72,28 +72,30 @@ class ScoresJob(BaseIndexJob[JobParameters]):
                 self.count(STATUS_GROUP, SCORE_COUNTERS[name], count)
 
     def _build_documents(self, keys: Sequence[str]) -> list[NutchDocument]:
-        """Return the documents of rows as index makes them, of those that have one."""
+        """Build the documents of rows as the index job; rows without document are omitted."""
         found: list[NutchDocument] = []
         for key, page in zip(keys, self.store.get_many(keys, self.builder.fields | _FIELDS), strict=True):
-            decided = None if page is None else self.decide(key, page)
-            if decided is None:
+            decision = None if page is None else self.decide(key, page)
+            if decision is None:
                 continue
-            action, document = decided
+            action, document = decision
             if action is IndexAction.ADD and document is not None:
                 found.append(document)
         return found
 
 
 def check_score_updates(conf: Configuration) -> None:
-    """Raise an error when scores cannot be sent without documents: these have none, or an index cannot be asked."""
+    """Raise an error if documents have no scores, or if an index cannot update them."""
     if "index-pagerank" not in enabled_plugins(conf, "indexingfilter"):
         raise ConfigurationError("documents have no scores: add index-pagerank to plugin.includes, and index -reindex")
-    if cannot := IndexWriters(conf).writers_without_scores:
-        raise IndexingError(f"{' and '.join(cannot)} cannot change the scores of documents: run index -reindex instead")
+    if unsupported := IndexWriters(conf).writers_without_scores:
+        raise IndexingError(
+            f"{' and '.join(unsupported)} cannot change the scores of documents: run index -reindex instead"
+        )
 
 
 def update_index_scores(conf: Configuration) -> JobResult:
-    """Send scores that have changed; return the counters (group ``IndexerStatus``, names of :data:`SCORE_COUNTERS`)."""
+    """Send changed scores; return the counters (group ``IndexerStatus``, names of :data:`SCORE_COUNTERS`)."""
     log = JobLogger("ScoresJob", announce=False)
     log.log("starting")
     with open_job(conf, INDEX_SCORES, batch_id=SCORES) as tables:
@@ -110,11 +112,11 @@ def update_index_scores(conf: Configuration) -> JobResult:
 
 
 def format_score_summary(result: JobResult) -> str:
-    """Return in one line what became of scores."""
+    """Return a summary line of the score updates."""
     count = {name: result.count(STATUS_GROUP, counter) for name, counter in SCORE_COUNTERS.items()}
     return (
         f"{count['alone'] + count['whole']} scores changed"
         + (f", {count['whole']} of them with their documents" if count["whole"] else "")
-        + f"; {count['same']} as they were, {count['absent']} of documents that are not in the index"
+        + f"; {count['same']} unchanged, {count['absent']} documents not in the index"
         + format_unsent(result)
     )

@@ -1,4 +1,4 @@
-"""SolrDeleteDuplicates: of documents in Solr with the same digest, the one with the highest boost stays."""
+"""SolrDeleteDuplicates: keeps the document with the highest boost of those in Solr with the same digest."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _FIELDS = ("id", "digest", "boost", "tstamp")
 def solrdedup(conf: Configuration) -> int:
     """Delete duplicates from every collection of ``solr.server.url`` and commit; return how many were deleted.
 
-    As in Nutch 2 the highest ``boost`` wins, then the newest ``tstamp``; Nutch 2 leaves it to chance what wins then,
-    here it is the shortest id, then the first by alphabet. Documents without a digest are left alone.
+    As in Nutch 2 the highest ``boost`` wins, then the newest ``tstamp``. Further ties are random in Nutch 2; here the
+    shortest id wins, then the first in alphabetical order. Documents without a digest stay.
     """
     url = conf.get_trimmed("solr.server.url")
     log = JobLogger("SolrDeleteDuplicates", announce=False)
@@ -43,11 +43,11 @@ def solrdedup(conf: Configuration) -> int:
         )
         try:
             deleted += _delete_duplicates(client)
-        except SolrRejectedError as refusal:
+        except SolrRejectedError as error:
             raise IndexingError(
-                f"Solr at {client.url} does not tell its duplicates ({refusal}): its schema needs the fields "
+                f"Solr at {client.url} cannot list its duplicates ({error}): its schema needs the fields "
                 f"{', '.join(_FIELDS)}; schema/solr has them"
-            ) from refusal
+            ) from error
         finally:
             client.close()
     log.log(f"{deleted} documents deleted")
@@ -92,12 +92,14 @@ def _sort_key(document: tuple[float, str, str]) -> tuple[float, float, int, str]
 
 
 def _iter_documents(client: SolrClient) -> Iterator[dict[str, Any]]:
-    """Yield every document's id, digest, boost and tstamp. Deletes are not seen before the commit."""
+    """Yield every document's id, digest, boost and tstamp. Deletes are visible after the commit only."""
     mark = "*"
     while True:
-        answer = client.search("*:*", fl=",".join(_FIELDS), rows=_DOCUMENTS_PER_REQUEST, sort="id asc", cursorMark=mark)
-        yield from answer["response"]["docs"]
-        following = answer.get("nextCursorMark", mark)
-        if following == mark:
+        response = client.search(
+            "*:*", fl=",".join(_FIELDS), rows=_DOCUMENTS_PER_REQUEST, sort="id asc", cursorMark=mark
+        )
+        yield from response["response"]["docs"]
+        next_mark = response.get("nextCursorMark", mark)
+        if next_mark == mark:
             return
-        mark = following
+        mark = next_mark

@@ -1,4 +1,4 @@
-"""How far the open batches are: by the marks of their rows, which are right whatever jobs ran, in any order."""
+"""Reports the progress of open batches by the marks of their rows, which are correct for any order of jobs."""
 
 from __future__ import annotations
 
@@ -20,18 +20,22 @@ from nutch2py.table import DataStore
 
 INTERRUPTED, FETCHED, PARSED = "interrupted", "fetched", "parsed"
 _MARK_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.markers})
-_ROWS_PER_READ = 500  # read at once
+_ROWS_PER_READ = 500  # rows
 
 
 @dataclass(frozen=True)
 class BatchReport(BatchRecord):
-    """A batch, and how far it is.
+    """A batch and its progress.
 
-    ``state``: what was done last with any of its rows: ``generating``, ``interrupted`` (a generate that died),
-    ``generated``, ``fetched``, ``parsed``, ``applying``, ``updated``, or ``seen`` (made elsewhere). ``time``: when it
-    was made or updated, ms since 1970. ``count``: its rows, -1 when no list tells. ``done``: how many of them are as
-    far as the state says, None when no list tells, or nobody counted. ``age``: seconds since ``time``. ``at_work``:
-    jobs at work on it.
+    Attributes:
+        batch_id: Identifier.
+        state: Last step of any of its rows: ``generating``, ``interrupted`` (its generate died), ``generated``,
+            ``fetched``, ``parsed``, ``applying``, ``updated``, or ``seen`` (created by another program).
+        time: Time of creation or update, ms since 1970.
+        count: Number of rows, -1 if unknown.
+        done: Number of rows in this state; None if unknown or not counted.
+        age: Seconds since ``time``.
+        at_work: Jobs that run on the batch.
     """
 
     done: int | None
@@ -40,7 +44,7 @@ class BatchReport(BatchRecord):
 
 
 def list_open_batches(conf: Configuration, count_rows: bool = True) -> list[BatchReport]:
-    """Return the batches that are open; ``count_rows``: reads the marks of the rows of each that has a list."""
+    """Return the open batches; ``count_rows``: read the marks of the rows of each batch with a list."""
     with open_job(conf, READ) as tables:
         if not tables.batch_lists.store.exists():
             return []
@@ -56,9 +60,9 @@ def _build_report(
     holders: list[LockHolder],
     count_rows: bool,
 ) -> BatchReport:
-    ours = [holder for holder in holders if covers_batch(holder.exclusive, state.batch_id)]
+    batch_holders = [holder for holder in holders if covers_batch(holder.exclusive, state.batch_id)]
     name, done = state.state, None
-    if state.state == BatchState.GENERATING and not ours:
+    if state.state == BatchState.GENERATING and not batch_holders:
         name = INTERRUPTED
     elif (
         count_rows
@@ -66,15 +70,15 @@ def _build_report(
         and batch_lists.is_complete(state.batch_id)
     ):
         name, done = _count_progress(store, batch_lists, state)
-    work = tuple(f"{holder.job} on {holder.host} ({holder.pid})" for holder in ours)
+    running_jobs = tuple(f"{holder.job} on {holder.host} ({holder.pid})" for holder in batch_holders)
     age = max(0, now_ms() - state.time) // 1000
-    return BatchReport(state.batch_id, name, state.time, state.count, done, age, work)
+    return BatchReport(state.batch_id, name, state.time, state.count, done, age, running_jobs)
 
 
 def _count_progress(
     store: DataStore[WebPage], batch_lists: BatchListStore, state: BatchRecord
 ) -> tuple[str, int | None]:
-    """Return what was done last with any row of a batch, and with how many."""
+    """Return the last step of any row of a batch, and the number of rows that are done with it."""
     listed = generated = fetched = parsed = 0
     for markers in _iter_markers(store, batch_lists, state.batch_id):
         listed += 1
@@ -82,9 +86,9 @@ def _count_progress(
             generated += 1
             fetched += markers.get(Mark.FETCH) == state.batch_id
             parsed += markers.get(Mark.PARSE) == state.batch_id
-    if listed < state.count:  # the list was thrown away
+    if listed < state.count:  # the list was deleted
         return state.state, None
-    if not generated:  # updatedb takes the marks off
+    if not generated:  # updatedb removed the marks
         return BatchState.UPDATED, state.count
     if parsed:
         return PARSED, parsed

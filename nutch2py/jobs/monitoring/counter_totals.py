@@ -1,4 +1,4 @@
-"""What jobs of a crawl have counted, summed: over the rounds of a command, or over entries of its log."""
+"""Sums of the counters of jobs, over the rounds of a command or over entries of the job log."""
 
 from __future__ import annotations
 
@@ -16,9 +16,15 @@ _FAILED_STATUSES = ("EXCEPTION", "PROTO_NOT_FOUND")
 
 @dataclass
 class CounterTotals:
-    """Sums of counters by group and name. ``rounds``: those that were finished; ``generate_counters``: rows of the last generate.
+    """Sums of counters by group and name.
 
-    ``indexed_documents``: in the index at the end; ``rank_message``: what became of PageRank, for people.
+    Attributes:
+        rounds: Number of finished rounds.
+        totals: The sums.
+        generate_counters: Counters of the last generate.
+        indexed_documents: Documents in the index at the end.
+        rank_message: Message on the result of PageRank.
+        started: Monotonic start time in seconds.
     """
 
     rounds: int = 0
@@ -30,44 +36,44 @@ class CounterTotals:
 
     @property
     def elapsed_seconds(self) -> float:
-        """Seconds since the crawl began."""
+        """Seconds since the start of the crawl."""
         return time.monotonic() - self.started
 
     def add(self, result: JobResult) -> None:
-        """Add what a job counted."""
+        """Add the counters of a job."""
         self.totals.add_counters(result.counters)
 
     def get_fetch_counter(self, name: str) -> int:
-        """Return a counter of the fetches: of a protocol status, or ``exception_…``."""
+        """Return a fetch counter: of a protocol status, or ``exception_…``."""
         return self.totals.count(_FETCH_GROUP, name)
 
     @property
     def downloaded_bytes(self) -> int:
-        """Bytes of content that came."""
+        """Bytes of downloaded content."""
         return self.get_fetch_counter("bytes_downloaded")
 
     @property
     def fetched_count(self) -> int:
-        """Pages that came, or are as they were."""
+        """Pages that were fetched or not modified."""
         return sum(map(self.get_fetch_counter, _FETCHED_STATUSES))
 
     @property
     def redirected_count(self) -> int:
-        """URLs that lead elsewhere."""
+        """URLs that redirect."""
         return sum(map(self.get_fetch_counter, _REDIRECT_STATUSES))
 
     @property
     def gone_count(self) -> int:
-        """URLs without a page for us."""
+        """URLs that are gone or forbidden."""
         return sum(map(self.get_fetch_counter, _GONE_STATUSES))
 
     @property
     def failed_count(self) -> int:
-        """URLs that will be tried again."""
+        """URLs that will be retried."""
         return sum(map(self.get_fetch_counter, _FAILED_STATUSES))
 
     def count_failures_by_kind(self) -> dict[str, int]:
-        """Return the failures by kind (:class:`nutch2py.fetcher.protocols.fetch_response.FailureKind`); ``http``: by a status of HTTP."""
+        """Return the failures by kind (see ``FailureKind``); ``http``: error status of HTTP."""
         kinds = {
             name.removeprefix("exception_"): count
             for name, count in self.totals.group(_FETCH_GROUP).items()
@@ -77,7 +83,7 @@ class CounterTotals:
         return kinds | ({"http": answered} if answered > 0 else {})
 
     def format_summary(self) -> str:
-        """Return what came of the URLs, as ``4 fetched, 1 gone``."""
+        """Return a summary as ``4 fetched, 1 gone``."""
         parts = [
             (self.fetched_count, "fetched"),
             (self.redirected_count, "redirected"),
@@ -88,10 +94,10 @@ class CounterTotals:
 
     @property
     def link_counts(self) -> tuple[int, int]:
-        """Links found, and rows that were new with them."""
+        """Number of links found, and of new rows for them."""
         return self.totals.count(_UPDATE_GROUP, "links"), self.totals.count(_UPDATE_GROUP, "rows_new")
 
     @property
     def unparsed_count(self) -> int:
-        """Pages that no parser could read."""
+        """Pages that no parser could parse."""
         return self.totals.count(_PARSE_GROUP, "failed")

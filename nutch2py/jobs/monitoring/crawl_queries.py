@@ -1,4 +1,4 @@
-"""What is told to who watches a crawl: its job log, the figures of its table, and its overview. Nothing is scanned."""
+"""Read-only monitoring queries without a table scan: job log, table statistics, overview."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from nutch2py.table import DataStore, open_store
 
 
 def list_job_entries(conf: Configuration, limit: int, before: str | None) -> list[JobEntry]:
-    """Return the newest entries, ``limit`` at most, of those before the entry ``before``."""
+    """Return up to ``limit`` newest entries; with ``before`` only entries older than that id."""
     return read_entries(_open_log_store(conf), limit, before)
 
 
 def get_job_entry(conf: Configuration, entry_id: str) -> JobEntry | None:
-    """Return one entry, None when there is none."""
+    """Return one entry, or None if it does not exist."""
     return read_entry(_open_log_store(conf), entry_id)
 
 
 def get_table_stats(conf: Configuration) -> TableStats | None:
-    """Return the figures of the table."""
+    """Return the table statistics, or None if unknown."""
     return snapshot_table_stats(_open_table(conf)) or load_table_stats(_open_log_store(conf))
 
 
 def get_overview(conf: Configuration) -> Overview | None:
-    """Return what jobs have seen of the crawl as a whole."""
+    """Return the overview, or None without one."""
     return load_overview(_open_log_store(conf))
 
 
@@ -40,7 +40,7 @@ def _open_log_store(conf: Configuration) -> DataStore[DerivedRow]:
 
 
 def _open_table(conf: Configuration) -> DataStore[WebPage]:
-    """Return the table; StoreError when there is no such crawl. What a killed job left is not finished by who looks."""
+    """Return the table; raise StoreError if it does not exist. Interrupted journals of killed jobs stay unapplied."""
     store = open_store(conf, WebPage)
     require_crawl_table(store)
     return store

@@ -1,4 +1,4 @@
-"""What the command ``jobs`` prints of the job log."""
+"""Prints the job log for the command ``jobs``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from nutch2py.support.reporting import print_output
 
 
 def print_jobs(conf: Configuration, limit: int, as_json: bool = False) -> int:
-    """Print the newest entries, a line each, the newest first.
+    """Print the newest entries, one per line, newest first.
 
-    Columns, between tabs: id, job, batch, state, when it began, how long it took, rows done of those expected, exit
-    code, why it failed; ``-`` for what is not known or not there. As JSON one object a line: :class:`JobEntry`.
+    Columns, separated by tabs: id, job, batch, state, start, duration, rows of expected rows, exit code, message;
+    ``-`` for unknown or none. As JSON one :class:`JobEntry` object per line.
     """
     for entry in list_job_entries(conf, limit, None):
         print_output(_to_json(entry) if as_json else "\t".join(_to_columns(entry)))
@@ -25,7 +25,7 @@ def print_jobs(conf: Configuration, limit: int, as_json: bool = False) -> int:
 
 
 def print_job(conf: Configuration, entry_id: str, as_json: bool = False) -> int:
-    """Print all of one entry, a line for each thing, or as JSON; exit code 1 when there is none."""
+    """Print one entry, one line per field, or as JSON; return exit code 1 if it does not exist."""
     entry = get_job_entry(conf, entry_id)
     if entry is None:
         print_output(f"{entry_id} not found")
@@ -40,7 +40,7 @@ def _to_json(entry: JobEntry) -> str:
 
 
 def _duration_seconds(entry: JobEntry) -> float:
-    """Return how long a job took, or has taken up to its last sign of life."""
+    """Return the duration of a job in seconds, for an unfinished job up to its last heartbeat."""
     return max(0, (entry.last_seen if entry.finish_time is None else entry.finish_time) - entry.start_time) / 1000
 
 
@@ -50,15 +50,15 @@ def _format_rows(entry: JobEntry) -> str:
 
 def _to_columns(entry: JobEntry) -> list[str]:
     code = "-" if entry.exit_code is None else str(entry.exit_code)
-    took = format_duration(_duration_seconds(entry))
-    begun = format_time(entry.start_time / 1000)
+    duration = format_duration(_duration_seconds(entry))
+    start = format_time(entry.start_time / 1000)
     return [
         entry.id,
         entry.job,
         entry.batch_id or "-",
         entry.state,
-        begun,
-        took,
+        start,
+        duration,
         _format_rows(entry),
         code,
         entry.message or "-",

@@ -1,4 +1,4 @@
-"""Who holds what of a crawl, and freeing the lock of a job that is gone."""
+"""Reports the locks of a crawl, and releases locks of dead jobs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,18 @@ from nutch2py.table import open_store
 
 @dataclass(frozen=True)
 class LockReport:
-    """A lock. ``id``: its own; ``job``: as the command is called; ``batch``: "" for none.
+    """A held lock. Times are ms since 1970, by the clock of ``host``.
 
-    ``host``, ``pid``: the process that took it, ``since`` when. ``until``: when its lease ends unless it gives another
-    sign of life (ms since 1970, by its machine's clock). ``alive``: None for a process of another machine, which only
-    its signs can tell. ``alone``: what no other job may work on meanwhile.
+    Attributes:
+        id: Token of the lock.
+        job: Name of the command.
+        batch: Batch of the job, "" for none.
+        host: Machine of the process.
+        pid: Process id.
+        since: Time at which the lock was taken.
+        until: End of its lease without another heartbeat.
+        alive: Whether the process is alive; None for a process of another machine.
+        alone: Resources that the job locks exclusively.
     """
 
     id: str
@@ -39,26 +46,25 @@ class LockReport:
 
     @classmethod
     def from_holder(cls, holder: LockHolder) -> LockReport:
-        """Return what there is to say of a holder."""
+        """Return the report of a lock holder."""
         until = holder.last_seen + int(holder.lease * 1000)
         alone = tuple(holder.exclusive)
         alive = is_alive_here(holder)
-        who = holder.job, holder.batch, holder.host, holder.pid
-        return cls(holder.token, *who, holder.start_time, until, alive, alone)
+        process = holder.job, holder.batch, holder.host, holder.pid
+        return cls(holder.token, *process, holder.start_time, until, alive, alone)
 
 
 def list_locks(conf: Configuration) -> list[LockReport]:
-    """Return the locks that are held on a crawl, the oldest first."""
-    require_crawl_table(
-        open_store(conf, WebPage)
-    )  # and nothing is finished first, as other readers do: that needs a lock
+    """Return the held locks of a crawl, oldest first."""
+    # unlike other readers, this finishes no interrupted journal: that needs a lock
+    require_crawl_table(open_store(conf, WebPage))
     return sorted(map(LockReport.from_holder, BatchListStore(conf).read_lock_holders()), key=lambda lock: lock.since)
 
 
 def print_locks(conf: Configuration, as_json: bool = False) -> int:
-    """Print the locks, a line each: id, job, batch, host, process, since, until, alive, what it has alone.
+    """Print the locks, one per line: id, job, batch, host, process, since, until, alive, exclusive resources.
 
-    ``-`` for no batch. As JSON one object a line, with times in ms since 1970.
+    ``-`` for no batch. As JSON one object per line, with times in ms since 1970.
     """
     for lock in list_locks(conf):
         if as_json:
@@ -72,21 +78,21 @@ def print_locks(conf: Configuration, as_json: bool = False) -> int:
 
 
 def unlock(conf: Configuration, lock_id: str = "", *, all_locks: bool = False, force: bool = False) -> list[LockReport]:
-    """Free the lock ``lock_id``, or ``all_locks`` one, whose job is dead; return those that were freed.
+    """Release the lock ``lock_id``, or ``all_locks``, of dead jobs; return the released locks.
 
-    A job on another machine counts as dead when it gives no sign of life for its lease, for which this waits. When one
-    lives, it keeps its lock and :class:`LockedError` says so, after the others are freed; with ``force`` it loses
-    it: it ends before it writes anything more.
+    Waits one lease for a job of another machine: without a heartbeat it counts as dead. Live jobs keep their locks,
+    and :class:`LockedError` is raised after the others are released. With ``force`` a live job loses its lock, and
+    stops before its next write.
     """
     if bool(lock_id) == all_locks:
         raise UsageError("name one lock by its id, or give -all; readdb -locks lists them")
     require_crawl_table(open_store(conf, WebPage))
     lists = BatchListStore(conf)
-    chosen = [holder for holder in lists.read_lock_holders() if all_locks or holder.token == lock_id]
-    if lock_id and not chosen:
-        raise UsageError(f"there is no lock {lock_id}: it is free already; readdb -locks lists those that are held")
-    living = [] if force else [holder for holder in chosen if wait_until_known_alive(lists, holder)]
-    freed = [holder for holder in chosen if holder not in living]
+    holders = [holder for holder in lists.read_lock_holders() if all_locks or holder.token == lock_id]
+    if lock_id and not holders:
+        raise UsageError(f"there is no lock {lock_id}: it is already released; readdb -locks lists the held locks")
+    living = [] if force else [holder for holder in holders if wait_until_known_alive(lists, holder)]
+    freed = [holder for holder in holders if holder not in living]
     if freed:
         remove_locks(lists, {holder.token for holder in freed})
     for holder in freed:
@@ -95,5 +101,5 @@ def unlock(conf: Configuration, lock_id: str = "", *, all_locks: bool = False, f
         )
     if living:
         names = ", ".join(f"{holder.job} on {holder.host} (process {holder.pid})" for holder in living)
-        raise LockedError(f"{names} is alive and keeps its lock: end the process, or take the lock with -force")
+        raise LockedError(f"{names} is alive and keeps its lock: stop the process, or release the lock with -force")
     return [LockReport.from_holder(holder) for holder in freed]

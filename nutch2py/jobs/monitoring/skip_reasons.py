@@ -1,6 +1,6 @@
-"""What a crawl left out, and why: every reason that jobs count, with what decides it, what to do, and the hosts.
+"""Skip reasons: turns counters of jobs into messages on skipped URLs, with properties, remedies and hosts.
 
-The end of the command ``crawl``, the control room, the report and ``doctor`` say it in these words.
+The summary of ``crawl``, the control room, the report and ``doctor`` share these messages.
 """
 
 from __future__ import annotations
@@ -22,13 +22,16 @@ FETCH_GROUP, GENERATE_GROUP, INJECT_GROUP, PARSE_GROUP, INDEX_GROUP, UPDATE_GROU
     "FetcherStatus", "generator", "injector", "ParserStatus", "IndexerStatus", "updatedb", "table"
 )  # fmt: skip
 _MAX_SHOWN_HOSTS = 3  # hosts
-_RECENT_MS = 86_400_000  # ms before the newest job in which others are of the same crawl, as people see it
+_RECENT_MS = 86_400_000  # ms before the newest job; older jobs are not reported
 
 
 class SkipReason(NamedTuple):
-    """Why URLs were left out: what for people, and what decides it or is to be done ("": nothing that is ours to do).
+    """Reason why URLs were skipped.
 
-    ``is_fixable``: it is likely to be on this side that something is to be mended.
+    Attributes:
+        description: Message, to follow a number.
+        remedy: Deciding properties or next steps, "" for none.
+        is_fixable: The cause is probably in the local configuration or environment.
     """
 
     description: str
@@ -37,7 +40,7 @@ class SkipReason(NamedTuple):
 
 
 class SkippedUrls(NamedTuple):
-    """A ``number`` of URLs (links, pages), left out for a reason; ``hosts``: those with most of them first."""
+    """``number`` URLs, links or pages skipped for one reason; ``hosts``: (host, count), highest count first."""
 
     number: int
     reason: SkipReason
@@ -45,204 +48,183 @@ class SkippedUrls(NamedTuple):
 
     @property
     def hosts_text(self) -> str:
-        """The hosts as text, "" for none."""
+        """Hosts with their counts, "" for none."""
         more = ", …" if len(self.hosts) > _MAX_SHOWN_HOSTS else ""
         return ", ".join(f"{host} ({count:,})" for host, count in self.hosts[:_MAX_SHOWN_HOSTS]) + more
 
     def __str__(self) -> str:
-        """Return it in a line, without the number."""
+        """Return the message without the number."""
         text = self.reason.description + (f": {self.hosts_text}" if self.hosts else "")
         return text + (f" ({self.reason.remedy})" if self.reason.remedy else "")
 
 
-_RETRIED_LATER = "; they are tried again later"
-_IN_NEXT_ROUND = "; a later round takes them"
-_MALFORMED_KEY = SkipReason("have a row key that is none", "nutch2py checktable", is_fixable=True)
+_RETRIED_LATER = ", retried later"
+_DEFERRED = "URLs deferred to a later round"
+_MALFORMED_KEY = SkipReason("rows with an invalid row key", "nutch2py checktable", is_fixable=True)
 FETCH_REASONS = {
     "ROBOTS_DENIED": SkipReason(
-        "the site's robots.txt denies them to us",
-        "it is read for the names in http.agent.name and http.robots.agents; of a host of your own, "
-        "http.robot.rules.allowlist passes over it",
+        "URLs disallowed by robots.txt",
+        "matched against http.agent.name and http.robots.agents; http.robot.rules.allowlist skips robots.txt on your "
+        "own hosts",
     ),
     "ROBOTS_DENIED_MAXCRAWLDELAY": SkipReason(
-        "the site's robots.txt asks for longer waits than are accepted", "fetcher.max.crawl.delay, in seconds"
+        "URLs skipped, crawl delay in robots.txt too long", "fetcher.max.crawl.delay, in seconds"
     ),
-    "NOTFOUND": SkipReason("are not there (404)"),
-    "GONE": SkipReason("are gone (410, 400)"),
-    "ACCESS_DENIED": SkipReason("ask for a login (401)", "http.auth.file names logins"),
-    "FAILED": SkipReason("met an error of this program", "the log of fetch names it", is_fixable=True),
+    "NOTFOUND": SkipReason("URLs not found (404)"),
+    "GONE": SkipReason("URLs gone (410, 400)"),
+    "ACCESS_DENIED": SkipReason("URLs that require a login (401)", "set logins in http.auth.file"),
+    "FAILED": SkipReason("URLs failed with an internal error", "see the log of fetch", is_fixable=True),
     "robots_defer_visits_dropped": SkipReason(
-        f"wait as the robots.txt of their site was answered with an error (5xx){_IN_NEXT_ROUND}",
-        "http.robots.503.defer.visits, and .delay and .retries behind it",
+        f"{_DEFERRED}, server error (5xx) for robots.txt",
+        "http.robots.503.defer.visits, and its .delay and .retries",
     ),
     "AboveExceptionThresholdInQueue": SkipReason(
-        f"wait as their server failed too often{_IN_NEXT_ROUND}", "fetcher.max.exceptions.per.queue"
+        f"{_DEFERRED}, too many failures of the server", "fetcher.max.exceptions.per.queue"
     ),
-    "AboveMaxRetryAfter": SkipReason(
-        f"wait as their server asked for a longer pause{_IN_NEXT_ROUND}", "fetcher.max.retry.after"
-    ),
-    "AboveMaxPagesInQueue": SkipReason(
-        f"wait as their host had enough of the round{_IN_NEXT_ROUND}", "fetcher.max.pages.per.queue"
-    ),
+    "AboveMaxRetryAfter": SkipReason(f"{_DEFERRED}, Retry-After of the server too long", "fetcher.max.retry.after"),
+    "AboveMaxPagesInQueue": SkipReason(f"{_DEFERRED}, page limit per host reached", "fetcher.max.pages.per.queue"),
     "AboveMaxTroubleInQueue": SkipReason(
-        f"wait as their server was slow or failed for too long{_IN_NEXT_ROUND}", "fetcher.max.trouble.per.queue"
+        f"{_DEFERRED}, server slow or failing for too long", "fetcher.max.trouble.per.queue"
     ),
-    "HitByTimeLimit-QueueFeeder": SkipReason(
-        f"wait as the time of a fetch was over{_IN_NEXT_ROUND}", "fetcher.timelimit.mins"
-    ),
+    "HitByTimeLimit-QueueFeeder": SkipReason(f"{_DEFERRED}, fetch time limit reached", "fetcher.timelimit.mins"),
     "HitByTimeLimit-Queues": SkipReason(
-        f"wait as the time of a fetch was over for their host{_IN_NEXT_ROUND}", "fetcher.timelimit.mins"
+        f"{_DEFERRED}, fetch time limit reached for queued URLs", "fetcher.timelimit.mins"
     ),
     "hitByThrougputThreshold": SkipReason(
-        f"wait as a fetch had become too slow{_IN_NEXT_ROUND}", "fetcher.throughput.threshold.pages"
+        f"{_DEFERRED}, throughput below the threshold", "fetcher.throughput.threshold.pages"
     ),
     "malformed_key": _MALFORMED_KEY,
 }
-"""By counters of fetch: of protocol statuses, and of what it leaves for later."""
+"""Counter of fetch -> reason: protocol statuses and deferred URLs."""
 FAILURE_REASONS = {
     FailureKind.ADDRESS_FILTER: SkipReason(
-        f"are at addresses that are refused{_RETRIED_LATER}",
-        f"to allow private ones: -D {ADDRESS_FILTER_PROPERTY}=",
+        f"URLs blocked by the address filter{_RETRIED_LATER}",
+        f"allow private addresses with -D {ADDRESS_FILTER_PROPERTY}=",
         is_fixable=True,
     ),
-    FailureKind.DNS: SkipReason(
-        f"have a host whose name nobody knows{_RETRIED_LATER}", "http.dns.servers chooses who is asked", is_fixable=True
-    ),
-    FailureKind.REFUSED: SkipReason(f"are of servers that refuse the connection{_RETRIED_LATER}"),
+    FailureKind.DNS: SkipReason(f"URLs failed to resolve{_RETRIED_LATER}", "check http.dns.servers", is_fixable=True),
+    FailureKind.REFUSED: SkipReason(f"URLs failed, connection refused{_RETRIED_LATER}"),
     FailureKind.CONNECT: SkipReason(
-        f"are of servers that cannot be reached{_RETRIED_LATER}", "http.proxy.host, if one is needed"
+        f"URLs failed, server unreachable{_RETRIED_LATER}", "set http.proxy.host if a proxy is required"
     ),
     FailureKind.SOCKET: SkipReason(
-        f"found no socket left on this machine{_RETRIED_LATER}",
-        "ulimit -n, fewer fetcher.threads.fetch",
+        f"URLs failed, no free socket on this machine{_RETRIED_LATER}",
+        "raise ulimit -n, or lower fetcher.threads.fetch",
         is_fixable=True,
     ),
-    FailureKind.CLOSED: SkipReason(f"are of servers that closed the connection{_RETRIED_LATER}"),
+    FailureKind.CLOSED: SkipReason(f"URLs failed, connection closed by the server{_RETRIED_LATER}"),
     FailureKind.TLS: SkipReason(
-        f"have a certificate that is not to be trusted{_RETRIED_LATER}", "-D http.tls.certificates.check=false"
+        f"URLs failed, untrusted TLS certificate{_RETRIED_LATER}", "-D http.tls.certificates.check=false"
     ),
-    FailureKind.TIMEOUT: SkipReason(f"were not answered in time{_RETRIED_LATER}", "http.timeout, in milliseconds"),
-    FailureKind.PROTOCOL: SkipReason(f"were answered with what is no HTTP{_RETRIED_LATER}"),
+    FailureKind.TIMEOUT: SkipReason(f"URLs failed, timeout{_RETRIED_LATER}", "http.timeout, in milliseconds"),
+    FailureKind.PROTOCOL: SkipReason(f"URLs failed, invalid HTTP response{_RETRIED_LATER}"),
     FailureKind.LIMIT: SkipReason(
-        f"are beyond a limit, which readdb -url URL names{_RETRIED_LATER}", "http.time.limit and others"
+        f"URLs failed, over a limit{_RETRIED_LATER}", "readdb -url URL shows which, such as http.time.limit"
     ),
-    FailureKind.URL: SkipReason(f"are malformed{_RETRIED_LATER}"),
+    FailureKind.URL: SkipReason(f"URLs malformed{_RETRIED_LATER}"),
     FailureKind.SCHEME: SkipReason(
-        f"have a protocol that no plug-in speaks{_RETRIED_LATER}", "plugin.includes.add", is_fixable=True
+        f"URLs with a protocol without plug-in{_RETRIED_LATER}", "plugin.includes.add", is_fixable=True
     ),
     FailureKind.ROBOTS: SkipReason(
-        f"wait until the robots.txt of their site can be read{_RETRIED_LATER}", "http.robots.503.defer.visits"
+        f"URLs deferred, robots.txt unavailable{_RETRIED_LATER}", "http.robots.503.defer.visits"
     ),
-    FailureKind.BROWSER: SkipReason(f"could not be rendered{_RETRIED_LATER}", "readdb -url URL shows why"),
-    FailureKind.OTHER: SkipReason(f"failed{_RETRIED_LATER}", "readdb -url URL shows how"),
+    FailureKind.BROWSER: SkipReason(f"URLs failed to render{_RETRIED_LATER}", "readdb -url URL shows why"),
+    FailureKind.OTHER: SkipReason(f"URLs failed{_RETRIED_LATER}", "readdb -url URL shows why"),
 }
-_HTTP_ERROR = f"were answered with an error{_RETRIED_LATER}"
+_HTTP_ERROR = f"URLs failed, HTTP error{_RETRIED_LATER}"
 _HTTP_REMEDIES = {
-    "403": "the server refuses us: by http.agent.name, or by our address",
+    "403": "the server denies access, by http.agent.name or by IP address",
     "406": "http.accept and http.accept.language",
     "407": "http.proxy.username and http.proxy.password",
-    "429": "we ask too often: fetcher.server.delay",
-    "503": "it is down, or we ask too often: fetcher.server.delay",
+    "429": "too many requests: raise fetcher.server.delay",
+    "503": "server overloaded or down, or too many requests: raise fetcher.server.delay",
 }
 _JOB_REASONS = {
     GENERATE_GROUP: {
         "filtered": SkipReason(
-            "that are known are refused by the URL filters now", "nutch2py filterchecker", is_fixable=True
+            "known URLs rejected by the current URL filters", "nutch2py filterchecker", is_fixable=True
         ),
-        "too_distant": SkipReason(
-            "are more links from where it began than are to be followed", "generate.max.distance; of crawl, -depth"
-        ),
-        "score_too_low": SkipReason("have too low a score", "generate.min.score"),
-        "over_max_count": SkipReason(f"wait as their host had enough of a batch{_IN_NEXT_ROUND}", "generate.max.count"),
+        "too_distant": SkipReason("URLs too many links from a seed", "generate.max.distance; crawl -depth"),
+        "score_too_low": SkipReason("URLs with a score too low", "generate.min.score"),
+        "over_max_count": SkipReason(f"{_DEFERRED}, batch limit per host reached", "generate.max.count"),
         "malformed_key": _MALFORMED_KEY,
     },
     INJECT_GROUP: {
         "urls_filtered": SkipReason(
-            "of the seeds are refused by a normalizer or a URL filter", "nutch2py filterchecker", is_fixable=True
+            "seeds rejected by a normalizer or a URL filter", "nutch2py filterchecker", is_fixable=True
         ),
-        "faults": SkipReason("lines of seeds have a fault", "the log of inject names them", is_fixable=True),
+        "faults": SkipReason("invalid seed lines", "see the log of inject", is_fixable=True),
     },
     PARSE_GROUP: {
-        "failed": SkipReason("came, and no parser can read them", "readdb -url URL shows why"),
+        "failed": SkipReason("pages fetched but not parsed, no parser succeeded", "readdb -url URL shows why"),
         "truncated": SkipReason(
-            "came cut off, and were not parsed", "http.content.limit; parser.skip.truncated parses them"
+            "pages truncated and not parsed", "http.content.limit; parser.skip.truncated parses them"
         ),
         "malformed_key": _MALFORMED_KEY,
     },
     INDEX_GROUP: {
-        "refused": SkipReason("documents were refused by the index", "the log of index names them", is_fixable=True),
-        "failed": SkipReason(
-            "pages met an error of a plug-in on their way to the index", "plugin.includes", is_fixable=True
-        ),
+        "refused": SkipReason("documents rejected by the index", "see the log of index", is_fixable=True),
+        "failed": SkipReason("pages not indexed, a plug-in failed", "plugin.includes", is_fixable=True),
         "skipped": SkipReason(
-            "pages came and are no documents: noindex, redirects, duplicates, indexing filters",
+            "pages without a document (noindex, redirects, duplicates, indexing filters)",
             "nutch2py indexchecker URL",
         ),
     },
     UPDATE_GROUP: {
-        "rows_not_allowed": SkipReason(
-            "pages that links lead to were not added", "db.update.additions.allowed", is_fixable=True
-        ),
-        "malformed_links": SkipReason("links are no URLs"),
+        "rows_not_allowed": SkipReason("linked pages not added", "db.update.additions.allowed", is_fixable=True),
+        "malformed_links": SkipReason("links skipped, invalid URL"),
         "malformed_keys": _MALFORMED_KEY,
-        "pages_failed": SkipReason("pages met an error of a plug-in in updatedb", "plugin.includes", is_fixable=True),
+        "pages_failed": SkipReason("pages not updated, a plug-in failed", "plugin.includes", is_fixable=True),
     },
     TABLE_GROUP: {
-        "rows_refused": SkipReason(
-            "rows were too large for the store", "hbase.client.keyvalue.maxsize", is_fixable=True
-        ),
-        "rows_unreadable": SkipReason("rows have a cell that cannot be read", "nutch2py checktable", is_fixable=True),
+        "rows_refused": SkipReason("rows too large for the store", "hbase.client.keyvalue.maxsize", is_fixable=True),
+        "rows_unreadable": SkipReason("rows with an unreadable cell", "nutch2py checktable", is_fixable=True),
     },
 }
 _REJECTED_REDIRECT = SkipReason(
-    "redirects lead to themselves or where no link is followed",
-    "the URL filters, db.ignore.external.links; of crawl, -stay",
+    "redirects skipped, to themselves or to filtered URLs",
+    "the URL filters, db.ignore.external.links; crawl -stay",
 )
 _LINK_REASONS = {
-    MALFORMED: SkipReason("links are no URLs"),
-    NOFOLLOW: SkipReason("links are nofollow, by their own words or their page's, and were not followed"),
+    MALFORMED: SkipReason("links skipped, invalid URL"),
+    NOFOLLOW: SkipReason("links skipped, nofollow on the link or page"),
     REDIRECT: _REJECTED_REDIRECT,
     META_REFRESH: _REJECTED_REDIRECT._replace(description=f"{_REJECTED_REDIRECT.description}, by a meta element"),
     "db.ignore.external.links": SkipReason(
-        "links lead to other sites, and were not followed",
-        "db.ignore.external.links and its mode; of crawl, -stay chooses",
+        "links skipped, to other sites",
+        "db.ignore.external.links and its mode; crawl -stay",
     ),
-    "db.ignore.internal.links": SkipReason(
-        "links stay within their site, and were not followed", "db.ignore.internal.links"
+    "db.ignore.internal.links": SkipReason("links skipped, within their site", "db.ignore.internal.links"),
+    "db.max.outlinks.per.page": SkipReason("links skipped, too many on their page", "db.max.outlinks.per.page"),
+    "sitemap.strict.parsing": SkipReason(
+        "sitemap URLs skipped, outside the folder of their sitemap", "sitemap.strict.parsing"
     ),
-    "db.max.outlinks.per.page": SkipReason(
-        "links stand behind the first of their page, and were not followed", "db.max.outlinks.per.page"
-    ),
-    "sitemap.strict.parsing": SkipReason("URLs of sitemaps lie outside their folder", "sitemap.strict.parsing"),
 }
 
 
 def sum_recent_counters(entries: Sequence[JobEntry]) -> CounterTotals:
-    """Return what the jobs of the log counted that ended within a day before the newest; ``entries``: that first.
+    """Sum the counters of the jobs within a day before the newest; ``entries``: newest first.
 
-    Of generate and inject, which look at the same rows and seeds again and again, only the last one counts.
+    generate and inject read the same rows and seeds in every run, so only the last run of each counts.
     """
-    tally, told = CounterTotals(), set[str]()
+    totals, counted_jobs = CounterTotals(), set[str]()
     for entry in entries:
         if entry.start_time < entries[0].start_time - _RECENT_MS:
             break
         counters = {group: dict(names) for group, names in entry.counters.items()}
-        if entry.job == "generate" and entry.job not in told:
-            tally.generate_counters = counters.get(GENERATE_GROUP, {})
-        if entry.job not in ("generate", "inject") or entry.job not in told:
-            tally.add(JobResult(counters))
-        told.add(entry.job)
-    return tally
+        if entry.job == "generate" and entry.job not in counted_jobs:
+            totals.generate_counters = counters.get(GENERATE_GROUP, {})
+        if entry.job not in ("generate", "inject") or entry.job not in counted_jobs:
+            totals.add(JobResult(counters))
+        counted_jobs.add(entry.job)
+    return totals
 
 
 def iter_skipped_urls(totals: CounterTotals, conf: Configuration) -> Iterator[SkippedUrls]:
-    """Yield what the jobs of a tally left out, by where it happened: fetch, parse, links, generate, index, table.
-
-    What is counted anew by each generate and inject (``tally.left``) is that of the last one.
-    """
+    """Yield the skipped URLs by reason, in the order fetch, links, generate, inject, parse, index, updatedb, table."""
     hosts = _group_hosts_by_reason(totals.totals.group(HOSTS_GROUP))
-    moved = totals.redirected_count - totals.totals.count(SKIPPED_LINKS_GROUP, REDIRECT)
-    yield from _skip_if_any(max(moved, 0), SkipReason("lead to other URLs, which are fetched instead"))
+    redirected = totals.redirected_count - totals.totals.count(SKIPPED_LINKS_GROUP, REDIRECT)
+    yield from _skip_if_any(max(redirected, 0), SkipReason("URLs redirected, their targets are fetched instead"))
     for name, reason in FETCH_REASONS.items():
         yield from _skip_if_any(totals.get_fetch_counter(name), reason, hosts.get(name, ()))
     for kind, count in sorted(totals.count_failures_by_kind().items(), key=lambda each: -each[1]):
@@ -257,9 +239,9 @@ def iter_skipped_urls(totals: CounterTotals, conf: Configuration) -> Iterator[Sk
         for name, reason in reasons.items():
             yield from _skip_if_any(counts.get(name, 0), reason)
     for plugin, count in sorted(totals.totals.group(PLUGIN_FAILURES_GROUP).items()):
-        met = f"pages met an error of the plug-in {plugin}"
+        message = f"pages failed in the plug-in {plugin}"
         yield SkippedUrls(
-            count, SkipReason(met, "mend it, or take it out of plugin.includes; the log names them", is_fixable=True)
+            count, SkipReason(message, "fix it, or remove it from plugin.includes; see the log", is_fixable=True)
         )
 
 
@@ -271,35 +253,34 @@ def _skip_if_any(count: int, reason: SkipReason, hosts: tuple[tuple[str, int], .
 def _iter_http_errors(
     count: int, totals: CounterTotals, hosts: Mapping[str, tuple[tuple[str, int], ...]]
 ) -> Iterator[SkippedUrls]:
-    """Yield the answers that were errors, by their status; those of a log that tells none together."""
+    """Yield HTTP errors by status; those of older logs, without status, together."""
     for status, amount in sorted(totals.totals.group(HTTP_GROUP).items(), key=lambda each: -each[1]):
-        repair = _HTTP_REMEDIES.get(status, "readdb -url URL shows the page's")
-        reason = SkipReason(f"{_HTTP_ERROR.replace('error', f'error ({status})', 1)}", repair, status in ("403", "407"))
+        remedy = _HTTP_REMEDIES.get(status, "readdb -url URL shows the response")
+        reason = SkipReason(_HTTP_ERROR.replace("error", f"error {status}", 1), remedy, status in ("403", "407"))
         yield SkippedUrls(amount, reason, hosts.get(f"{HTTP_REASON_PREFIX}{status}", ()))
         count -= amount
     yield from _skip_if_any(max(count, 0), SkipReason(_HTTP_ERROR, "readdb -url URL shows which"))
 
 
 def _find_link_reason(name: str, conf: Configuration) -> SkipReason:
-    """Return why links were left out; ``name``: a property, or the id of a URL filter."""
+    """Return why links were skipped; ``name``: a property, or the id of a URL filter."""
     if name in _LINK_REASONS:
         return _LINK_REASONS[name]
     if not name.startswith("urlfilter-"):
-        known = name.count(".") > 1
+        is_property = name.count(".") > 1
         return SkipReason(
-            "links are too long" if known else f"links are refused by the URL filter {name}", name if known else ""
+            "links skipped, too long" if is_property else f"links rejected by the URL filter {name}",
+            name if is_property else "",
         )
     point = name.replace("-", ".", 1)
     file = conf.get_trimmed(f"{point}.file")
     path = conf.resource(file) if file else None
-    decides = f"property {point}.rules" if conf.get(f"{point}.rules") else str(path) if path else "plugin.includes"
-    return SkipReason(
-        f"links are refused by the URL filter {name}", f"{decides}; nutch2py filterchecker tells of a URL"
-    )
+    source = f"property {point}.rules" if conf.get(f"{point}.rules") else str(path) if path else "plugin.includes"
+    return SkipReason(f"links rejected by the URL filter {name}", f"{source}; nutch2py filterchecker checks a URL")
 
 
 def _group_hosts_by_reason(counts: Mapping[str, int]) -> dict[str, tuple[tuple[str, int], ...]]:
-    """Return hosts with their numbers by reason, the greatest first."""
+    """Return (host, count) by reason, highest count first."""
     found: dict[str, list[tuple[str, int]]] = {}
     for name, count in sorted(counts.items(), key=lambda each: -each[1]):
         reason, _, host = name.partition(" ")

@@ -1,4 +1,4 @@
-"""Making the index of what is due by tasks, and comparing it with the rows: for stores where that is no one step."""
+"""Builds and checks the due index by tasks, for stores that cannot do it in one step."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery
 from nutch2py.table.due_index import DueIndex
 
-_ROWS_PER_READ = 1_000  # at once
+_ROWS_PER_READ = 1_000  # rows
 _FIELDS: frozenset[Field[Any]] = frozenset({WebPage.fetch_time, WebPage.score, WebPage.markers})
 
 
 @dataclass(frozen=True, kw_only=True)
 class DueIndexParameters(JobParameters):
-    """``only_check``: look for entries that are missing, and write none."""
+    """``only_check``: report missing entries instead of writing them."""
 
     only_check: bool = False
 
 
 class DueIndexJob(TableJob[DueIndexParameters]):
-    """Rows to entries of the index, or to the keys of those that it lacks."""
+    """Maps rows to entries of the index, or to the keys of missing entries."""
 
     reduce_steps = 0
     fields = _FIELDS
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """List the rows of a split; yield the keys of those that are not listed."""
+        """Add the rows of a split to the index, or yield the keys of missing rows."""
         index = self.store.due_index()
         rows = ((key, page.fetch_time) for key, page in pages)
-        while some := [*islice(rows, _ROWS_PER_READ)]:
-            self.count("dueindex", "rows", len(some))
+        while chunk := [*islice(rows, _ROWS_PER_READ)]:
+            self.count("dueindex", "rows", len(chunk))
             if self.parameters.only_check:
-                for key in index.find_missing_rows(some):
+                for key in index.find_missing_rows(chunk):
                     yield key, 1
             else:
                 self.check_lock()
-                index.add_rows(some)
+                index.add_rows(chunk)
 
 
 def _run_due_index_job(conf: Configuration, only_check: bool) -> JobResult:
@@ -57,9 +57,9 @@ def _run_due_index_job(conf: Configuration, only_check: bool) -> JobResult:
 
 
 def build_due_index(conf: Configuration, index: DueIndex) -> int:
-    """Make the index anew; return how many rows it lists.
+    """Rebuild the index; return the number of its rows.
 
-    It begins while no other job is at work. From then on every job keeps it, also beside the tasks that list the rows.
+    The build starts while no other job runs. From then on every job updates the index, in parallel to the tasks.
     """
     with open_job(conf, DUEINDEX):
         index.start_build()
@@ -69,9 +69,9 @@ def build_due_index(conf: Configuration, index: DueIndex) -> int:
 
 
 def check_due_index(conf: Configuration, index: DueIndex, report: Callable[[str], object]) -> int:
-    """Tell ``report`` which rows the index lacks; return how many rows there are."""
-    if trouble := index.unavailable_reason:
-        report(trouble)
+    """Pass each row missing in the index to ``report``; return the number of rows."""
+    if problem := index.unavailable_reason:
+        report(problem)
         return 0
     result = _run_due_index_job(conf, only_check=True)
     for key, _ in result.output:

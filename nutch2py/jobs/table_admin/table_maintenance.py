@@ -1,4 +1,4 @@
-"""Tables as a whole: to a file, from a file, to another store."""
+"""Export, import, copy, check and creation of tables, and maintenance of the due index."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 
 _MAX_REPORTED = 100
-"""Troubles of a table that are named; all are counted."""
+"""Problems of a table that are printed; all are counted."""
 
 
 class _ProblemReporter:
-    """Says what is wrong with a table, the first hundred, and counts all."""
+    """Prints the first problems of a table, and counts all."""
 
     def __init__(self, name: str) -> None:
         self.name, self.count = name, 0
@@ -38,19 +38,19 @@ class _ProblemReporter:
         if self.count <= _MAX_REPORTED:
             print_output(f"{self.name}: {text}")
         elif self.count == _MAX_REPORTED + 1:
-            print_output(f"{self.name}: … (only counted from here on)")
+            print_output(f"{self.name}: … (further problems are only counted)")
 
 
 def export_to_file(conf: Configuration, path: Path, salvage: bool = False) -> int:
     """Write every cell of the crawl's table to a file of JSON lines; return the number of rows.
 
-    ``salvage``: the table is damaged; write what can be read of it, and say what cannot.
+    ``salvage``: write the readable rows of a damaged table, and print the problems.
     """
     if salvage:
         damaged = open_store(conf, WebPage)
-        troubles = _ProblemReporter(damaged.name)
-        rows = export_rows(damaged.salvage(troubles.report), path)
-        log_line(f"exporttable: {rows} rows of {damaged.name} to {path}, {troubles.count} troubles")
+        problems = _ProblemReporter(damaged.name)
+        rows = export_rows(damaged.salvage(problems.report), path)
+        log_line(f"exporttable: {rows} rows of {damaged.name} to {path}, {problems.count} problems")
         return rows
     with open_job(conf, make_reader_scope("exporttable")) as tables:
         store = tables.store
@@ -60,31 +60,31 @@ def export_to_file(conf: Configuration, path: Path, salvage: bool = False) -> in
 
 
 def import_from_file(conf: Configuration, path: Path) -> int:
-    """Read cells from a file of JSON lines into the crawl's table, which is made if need be; return the rows."""
+    """Read cells from a file of JSON lines into the crawl's table; create it if necessary; return the row count."""
     try:
-        path.open("rb").close()  # no table is made for a file that is not there
+        path.open("rb").close()  # create no table for a missing file
     except OSError as error:
         raise InputError(f"cannot read the dump {path}: {error.strerror}: name a file of exporttable") from error
     with open_job(conf, IMPORTTABLE, creates_table=True) as tables:
-        store, rules = tables.store, ImportLimits.from_conf(conf)
-        bad = BadLineCounter(path, rules.max_bad_share)
-        rows = import_table(store, path, limits=rules, bad_lines=bad)
-        left_out = (
-            f"; left out: {bad.skipped_lines} lines, {bad.skipped_cells} cells"
+        store, limits = tables.store, ImportLimits.from_conf(conf)
+        bad = BadLineCounter(path, limits.max_bad_share)
+        rows = import_table(store, path, limits=limits, bad_lines=bad)
+        skipped_text = (
+            f"; skipped: {bad.skipped_lines} lines, {bad.skipped_cells} cells"
             if bad.skipped_lines or bad.skipped_cells
             else ""
         )
-        log_line(f"importtable: {rows} rows from {path} to {store.name}{left_out}")
+        log_line(f"importtable: {rows} rows from {path} to {store.name}{skipped_text}")
         return rows
 
 
 def check_tables(conf: Configuration) -> int:
-    """Look through every table of the crawl, and say what is damaged; return the number of troubles.
+    """Check every table of the crawl and print the damage; return the number of problems.
 
-    Of the embedded store every page and checksum is looked at. In every store each cell is decoded: one that is not of
-    its column's type, as another program may have written it, counts as a trouble, too.
+    Checks every page and checksum of the embedded store. Decodes each cell in every store: a cell that does not have
+    the type of its column, as another program may have written it, is a problem, too.
     """
-    found = 0
+    problem_count = 0
     if not open_store(conf, WebPage).exists():
         raise StoreError(f"there is no table {table_name(conf, WebPage)}: correct storage.data.store or -crawlId")
     records: tuple[type[Record], ...] = (WebPage, Host, DerivedRow)
@@ -92,9 +92,9 @@ def check_tables(conf: Configuration) -> int:
         store = open_store(conf, record)
         if not store.exists():
             continue
-        troubles, rows, cells = _ProblemReporter(store.name), 0, 0
+        problems, rows, cells = _ProblemReporter(store.name), 0, 0
         try:
-            for key, families in store.check(troubles.report):
+            for key, families in store.check(problems.report):
                 rows += 1
                 for family, entries in families.items():
                     cells += len(entries)
@@ -102,21 +102,21 @@ def check_tables(conf: Configuration) -> int:
                         try:
                             validate_cell(record, family, qualifier, value)
                         except CellError as error:
-                            troubles.report(f"row {key}: {error}")
-        except PermissionDeniedError:  # nothing is known of the table then
+                            problems.report(f"row {key}: {error}")
+        except PermissionDeniedError:  # the table was not checked
             raise
         except StoreError as error:
-            troubles.report(str(error))
-        state = f"{troubles.count} troubles" if troubles.count else "sound"
+            problems.report(str(error))
+        state = f"{problems.count} problems" if problems.count else "sound"
         print_output(f"checktable: {store.name}: {rows} rows, {cells} cells: {state}")
-        found += troubles.count
-    if found:
-        warn("restore the table, or save what can be read: exporttable -salvage FILE")
-    return found
+        problem_count += problems.count
+    if problem_count:
+        warn("restore the table, or export the readable rows: exporttable -salvage FILE")
+    return problem_count
 
 
 def manage_due_index(conf: Configuration, *, check: bool = False, drop: bool = False) -> int:
-    """Make, check or drop the index of what is due, and the figures; say what was done, return how many troubles."""
+    """Build, check or drop the due index and the kept statistics; print the result, return the problem count."""
     with open_job(conf, READ) as tables:
         store = tables.store
     index = store.due_index()
@@ -133,18 +133,18 @@ def manage_due_index(conf: Configuration, *, check: bool = False, drop: bool = F
                 rows = index.rebuild()
         log_line(f"dueindex: {store.name}: {rows} rows")
         return 0
-    troubles = _ProblemReporter(store.name)
-    look = partial(due_index_job.check_due_index, conf, index) if index.is_built_by_tasks else index.check
-    entries = look(troubles.report)
-    state = f"{troubles.count} troubles" if troubles.count else "sound"
+    problems = _ProblemReporter(store.name)
+    check_index = partial(due_index_job.check_due_index, conf, index) if index.is_built_by_tasks else index.check
+    entries = check_index(problems.report)
+    state = f"{problems.count} problems" if problems.count else "sound"
     print_output(f"dueindex: {store.name}: {entries} rows: {state}")
-    if troubles.count:
-        warn("make the index anew: dueindex")
-    return troubles.count
+    if problems.count:
+        warn("rebuild the index: dueindex")
+    return problems.count
 
 
 class _KeyMapper:
-    """Gives the key that a row gets in a copy, and counts what is left out."""
+    """Maps row keys to keys of the copy, and counts skipped rows."""
 
     def __init__(self, conf: Configuration, filter_urls: bool, normalize: bool) -> None:
         self._normalize = URLNormalizers(conf, "crawldb").normalize if normalize else str
@@ -157,43 +157,43 @@ class _KeyMapper:
             return key
         try:
             url = self._accept(self._normalize(unreverse_url(key)) or "")
-            there = reverse_url(url) if url else None
+            target_conf = reverse_url(url) if url else None
         except ValueError:
-            there = None
-        self.skipped_rows += there is None
-        self.moved_rows += there is not None and there != key
-        return there
+            target_conf = None
+        self.skipped_rows += target_conf is None
+        self.moved_rows += target_conf is not None and target_conf != key
+        return target_conf
 
 
 def copy_to_store(conf: Configuration, target: str, *, filter_urls: bool = False, normalize: bool = False) -> int:
     """Copy every cell of the crawl's table to the table of the same name in another store; return the rows.
 
-    ``filter_urls``, ``normalize``: only rows whose URL the filters accept, and to the row of its normal form. Of two
-    cells the newer one stays, so tables of several stores can be copied into one.
+    ``filter_urls`` skips rows with URLs that the filters reject; ``normalize`` copies a row to its normalized URL. The
+    newer of two cells wins, so tables of several stores can be copied into one.
     """
-    there = conf.copy()
-    there.set("storage.data.store", target)
-    kept = _KeyMapper(conf, filter_urls, normalize)
-    with open_job(conf, READ) as tables, open_job(there, COPYTABLE, creates_table=True) as others:
+    target_conf = conf.copy()
+    target_conf.set("storage.data.store", target)
+    key_mapper = _KeyMapper(conf, filter_urls, normalize)
+    with open_job(conf, READ) as tables, open_job(target_conf, COPYTABLE, creates_table=True) as others:
         source = tables.store
         if CURRENT_LOCK_TOKEN.get() in {
             holder.token for holder in tables.batch_lists.read_lock_holders()
-        }:  # whatever their addresses are
+        }:  # the same store, possibly under another address
             raise UsageError(f"{target} holds {source.name} itself: name another store to copy it to")
-        rows = copy_table(source, others.store, map_key=kept.map_key)
+        rows = copy_table(source, others.store, map_key=key_mapper.map_key)
         log_line(f"copytable: {rows} rows of {source.name} from {source.location} to {target}")
-        if kept.skipped_rows or kept.moved_rows:
-            log_line(f"copytable: {kept.skipped_rows} rows left out, {kept.moved_rows} to the row of another URL")
+        if key_mapper.skipped_rows or key_mapper.moved_rows:
+            log_line(f"copytable: {key_mapper.skipped_rows} rows skipped, {key_mapper.moved_rows} moved to another URL")
         return rows
 
 
 def create_table(
     conf: Configuration, region_count: int, seeds: str | None, sample: str | None, keys_file: str | None
 ) -> int:
-    """Make the crawl's table; on HBase with regions split by given keys, or in ``region_count`` parts by a sample.
+    """Create the crawl's table; on HBase with regions split at given keys, or into ``region_count`` parts by a sample.
 
-    ``keys_file`` has a row key or URL a line; ``seeds`` is a seed file or folder, ``sample`` another store that has the
-    crawl's table: their keys are cut into parts of like size.
+    ``keys_file`` has one row key or URL per line. ``seeds`` is a seed file or folder, ``sample`` another store with the
+    crawl's table; their keys are split into parts of similar size.
     """
     store = open_store(conf, WebPage)
     keys = _split_keys(conf, region_count, seeds, sample, keys_file)
@@ -208,7 +208,7 @@ def create_table(
 def _split_keys(
     conf: Configuration, region_count: int, seeds: str | None, sample: str | None, keys_file: str | None
 ) -> list[str]:
-    """Return the keys at which regions begin, the first region's left out; none without any of the options."""
+    """Return the start keys of all regions but the first; none without any of the options."""
     if keys_file is not None:
         return sorted({key for line in _read_lines(Path(keys_file)) if (key := _to_row_key(line.strip()))})
     if region_count < 2:
@@ -226,7 +226,7 @@ def _split_keys(
 
 
 def _to_row_key(text: str) -> str:
-    """Return the row key of a URL, any other text as it is; empty for what looks like a URL and is none."""
+    """Return the row key of a URL, or other text unchanged; "" for an invalid URL."""
     if "://" not in text:
         return text
     try:
@@ -239,4 +239,4 @@ def _read_lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and may be read") from error
+        raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and is readable") from error

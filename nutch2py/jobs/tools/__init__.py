@@ -1,1 +1,1 @@
-"""Tools beside the crawl cycle: checkers, link readers, web graph, domain statistics, cluster package."""
+"""Tools outside the crawl cycle: checkers, link readers, web graph, domain statistics, cluster package."""

@@ -1,4 +1,4 @@
-"""The package: what a cluster's nodes run."""
+"""Commands that build and clean up the package archive for cluster nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nutch2py.mapreduce.runners.hadoop.hadoop_client import MIN_CLEANUP_AGE, Had
 
 
 def build_package(conf: Configuration, path: Path | None = None) -> int:
-    """Make the archive at ``path``, else at ``mapreduce.package``; print what is in it."""
+    """Build the archive at ``path``, by default at ``mapreduce.package``; print its contents."""
     if path is not None:
         conf = conf.copy()
         conf.set("mapreduce.package", str(path.absolute()))
@@ -24,14 +24,14 @@ def build_package(conf: Configuration, path: Path | None = None) -> int:
 
 
 def clean_packages(conf: Configuration) -> int:
-    """Delete from HDFS the archives of other versions than that at ``mapreduce.package``, and what dead jobs left."""
-    installation = HadoopClient.from_conf(conf)
-    gone, young = installation.clean_hdfs_dir(archive.read_manifest(archive.archive_path(conf)))
-    for name in gone:
-        print(f"package: deleted {installation.hdfs_dir}/{name}")
-    if young:
+    """Delete archives of other versions than ``mapreduce.package`` and leftovers of dead jobs from HDFS."""
+    client = HadoopClient.from_conf(conf)
+    deleted, recent = client.clean_hdfs_dir(archive.read_manifest(archive.archive_path(conf)))
+    for name in deleted:
+        print(f"package: deleted {client.hdfs_dir}/{name}")
+    if recent:
         print(
-            f"package: {len(young)} of the last {MIN_CLEANUP_AGE / 60:.0f} minutes stay: a job may be about to use them"
+            f"package: {len(recent)} of the last {MIN_CLEANUP_AGE / 60:.0f} minutes stay: a starting job may need them"
         )
-    print(f"package: {len(gone)} deleted from {installation.hdfs_dir}")
+    print(f"package: {len(deleted)} deleted from {client.hdfs_dir}")
     return 0

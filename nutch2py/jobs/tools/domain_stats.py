@@ -1,4 +1,4 @@
-"""The counts of domainstats, protocolstats and crawlcomplete: rows by host, domain, suffix or status."""
+"""Commands domainstats, protocolstats and crawlcomplete: rows by host, domain, suffix or status."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nutch2py.url.url_parts import domain_of_host, suffix_of_host
 UNFETCHED_LABEL = "UNFETCHED"
 _FETCHED_LABELS = ("FETCHED", "NOT_FETCHED")
 _COMMANDS = {"domains": "domainstats", "protocol": "protocolstats", "completion": "crawlcomplete"}
-_MAX_BUFFERED_NAMES = 50_000  # names that a task holds before it gives them on
+_MAX_BUFFERED_NAMES = 50_000  # names that a task buffers before it emits them
 _FETCHED_STATUSES = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
 
 
@@ -43,7 +43,7 @@ GROUPINGS: dict[str, Callable[[str], str]] = {
     "suffix": _suffix_of,
     "tld": _top_level_of,
 }
-"""What rows can be counted by, and how it comes from a host; an address is all of these itself."""
+"""Groupings, with the function from a host to its group; an IP address is its own group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,40 +55,40 @@ class DomainStatsParameters(JobParameters):
 
 
 class DomainStatsJob(TableJob[DomainStatsParameters]):
-    """Rows to numbers by name."""
+    """Counts rows by name."""
 
     fields: frozenset[Field[Any]] = frozenset({WebPage.status, WebPage.protocol_status, WebPage.fetch_interval})
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Yield how many rows of a split have each name."""
-        kind, place_of = self.parameters.kind, GROUPINGS.get(self.parameters.group_by, str)
+        """Yield the row counts of a split by name."""
+        kind, group_of = self.parameters.kind, GROUPINGS.get(self.parameters.group_by, str)
         counts: Counter[str] = Counter()
         for key, page in pages:
             if kind == "protocol":
                 status = page.protocol_status
                 counts[UNFETCHED_LABEL if status is None else protocol_status_name(status.code)] += 1
                 continue
-            good = page.status in _FETCHED_STATUSES
+            is_fetched = page.status in _FETCHED_STATUSES
             if kind == "completion":
-                place = place_of(unreverse_host(reversed_host_of_key(key)))
-                counts[f"{place} {'FETCHED' if good else UNFETCHED_LABEL}"] += 1
+                group = group_of(unreverse_host(reversed_host_of_key(key)))
+                counts[f"{group} {'FETCHED' if is_fetched else UNFETCHED_LABEL}"] += 1
             else:
-                counts[_FETCHED_LABELS[not good]] += 1
-                if good:
-                    counts[place_of(unreverse_host(reversed_host_of_key(key)))] += 1
+                counts[_FETCHED_LABELS[not is_fetched]] += 1
+                if is_fetched:
+                    counts[group_of(unreverse_host(reversed_host_of_key(key)))] += 1
             if len(counts) >= _MAX_BUFFERED_NAMES:
                 yield from counts.items()
                 counts.clear()
         yield from counts.items()
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
-        """Add up."""
+        """Sum the counts."""
         for name, counts in groups:
             yield name, sum(counts)
 
 
 def count_rows_by_name(conf: Configuration, title: str, kind: str, group_by: str = "") -> dict[str, int]:
-    """Return numbers of rows by name, in the order of names; ``title``: the job's name in the log."""
+    """Return row counts by name, sorted by name; ``title``: name of the job in the log."""
     with open_job(conf, make_reader_scope(_COMMANDS[kind])) as tables:
         store = tables.store
         splits = range_splits(store, TableQuery(DomainStatsJob.fields), map_task_count(conf))
@@ -98,7 +98,7 @@ def count_rows_by_name(conf: Configuration, title: str, kind: str, group_by: str
 
 
 def print_counts(conf: Configuration, title: str, kind: str, group_by: str = "", limit: int = 0) -> int:
-    """Print ``number<TAB>name`` lines as Nutch writes them into files; with ``limit`` so many, the greatest first."""
+    """Print ``number<TAB>name`` lines as Nutch writes them into files; with ``limit`` the highest."""
     log = JobLogger(title)
     counts = [*count_rows_by_name(conf, title, kind, group_by).items()]
     if limit:

@@ -1,4 +1,4 @@
-"""readlinkdb: who links to a page, and which pages are linked to most; the link database is in the table's inlinks."""
+"""readlinkdb: prints the inlinks of a page and the most linked pages, from the inlinks of the table."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _FIELDS: frozenset[Field[Any]] = frozenset({WebPage.inlinks})
 
 @dataclass(frozen=True, kw_only=True)
 class TopLinkedParameters(JobParameters):
-    """``top``: how many pages are wanted."""
+    """``top``: number of pages."""
 
     top: int
     ranges: ClassVar = {"top": POSITIVE}
 
 
 class TopLinkedJob(TableJob[TopLinkedParameters]):
-    """Rows to those with the most inlinks of each split."""
+    """Selects the rows with the most inlinks of each split."""
 
     fields = _FIELDS
     reduce_steps = 0
@@ -49,7 +49,7 @@ class TopLinkedJob(TableJob[TopLinkedParameters]):
 
 
 def print_inlinks(conf: Configuration, url: str, as_json: bool = False) -> int:
-    """Print a line for each inlink of a URL, as ``fromUrl: URL anchor: TEXT``; exit code 1 when there is none."""
+    """Print a line for each inlink of a URL, as ``fromUrl: URL anchor: TEXT``; return exit code 1 without any."""
     try:
         key = reverse_url(url)
     except ValueError as error:
@@ -68,7 +68,7 @@ def print_inlinks(conf: Configuration, url: str, as_json: bool = False) -> int:
 
 
 def find_most_linked(conf: Configuration, limit: int) -> list[tuple[str, int]]:
-    """Return the URLs with the most inlinks, and how many those are: the most first, equal ones by row key."""
+    """Return (URL, number of inlinks) of the most linked pages, in descending order, then by row key."""
     with open_job(conf, make_reader_scope("readlinkdb")) as tables:
         store = tables.store
         splits = range_splits(store, TableQuery(_FIELDS), map_task_count(conf))

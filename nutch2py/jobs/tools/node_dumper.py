@@ -1,4 +1,4 @@
-"""nodedumper: the pages, hosts or domains with the most inlinks, the most outlinks or the highest scores."""
+"""nodedumper: lists pages, hosts or domains with the most inlinks, most outlinks or highest scores."""
 
 from __future__ import annotations
 
@@ -24,12 +24,19 @@ from nutch2py.url.url_parts import domain_of_host
 
 NodeValue = Literal["inlinks", "outlinks", "scores"]
 _FIELD_BY_VALUE = {"inlinks": WebPage.inlinks, "outlinks": WebPage.outlinks, "scores": WebPage.score}
-_MAX_BUFFERED_NAMES = 50_000  # names that a task holds before it gives them on
+_MAX_BUFFERED_NAMES = 50_000  # names that a task buffers before it emits them
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeDumperParameters(JobParameters):
-    """``value``: inlinks, outlinks or scores. ``top``: how many. ``group``: host, domain or ""; ``aggregate``: sum or max."""
+    """Parameters of the job.
+
+    Attributes:
+        value: inlinks, outlinks or scores.
+        top: Number of nodes.
+        group: host, domain, or "" for pages.
+        aggregate: sum or max of the pages of a group.
+    """
 
     value: str = "scores"
     top: int
@@ -39,10 +46,10 @@ class NodeDumperParameters(JobParameters):
 
 
 class NodeDumperJob(TableJob[NodeDumperParameters]):
-    """Rows to the greatest of each split; with a group, to values by its name."""
+    """Selects the nodes with the highest values."""
 
     def prepare(self) -> None:
-        """Read what is asked for, and nothing else."""
+        """Select the field to read."""
         self.fields = frozenset({_FIELD_BY_VALUE[self.parameters.value]})
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
@@ -51,18 +58,18 @@ class NodeDumperJob(TableJob[NodeDumperParameters]):
         if not self.parameters.group:
             yield from self._select_top((key, value) for value, key in values)
             return
-        held: dict[str, float] = {}
+        buffer: dict[str, float] = {}
         for value, key in values:
             host = unreverse_host(reversed_host_of_key(key))
             name = domain_of_host(host) if self.parameters.group == "domain" else host
-            held[name] = value if name not in held else self._aggregate(held[name], value)
-            if len(held) >= _MAX_BUFFERED_NAMES:
-                yield from held.items()
-                held.clear()
-        yield from held.items()
+            buffer[name] = value if name not in buffer else self._aggregate(buffer[name], value)
+            if len(buffer) >= _MAX_BUFFERED_NAMES:
+                yield from buffer.items()
+                buffer.clear()
+        yield from buffer.items()
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
-        """Yield the greatest of all."""
+        """Yield the nodes with the highest values."""
         join = sum if self.parameters.aggregate == "sum" else max
         yield from self._select_top((name, join(values)) for name, values in groups)
 
@@ -83,7 +90,7 @@ class NodeDumperJob(TableJob[NodeDumperParameters]):
 
 
 def find_top_nodes(conf: Configuration, parameters: NodeDumperParameters) -> list[tuple[str, float]]:
-    """Return (URL, host or domain; value), the greatest first, equal ones by row key or name."""
+    """Return (URL, host or domain; value), in descending order, then by row key or name."""
     with open_job(conf, make_reader_scope("nodedumper")) as tables:
         store = tables.store
         splits = range_splits(store, TableQuery(frozenset({_FIELD_BY_VALUE[parameters.value]})), map_task_count(conf))

@@ -1,4 +1,4 @@
-"""parsechecker, indexchecker, robotsparser: one page or one file, no table."""
+"""Commands parsechecker, indexchecker and robotsparser, which check one page or file without a table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from nutch2py.url.keys import reverse_url
 
 
 def fetch_page(conf: Configuration, url: str, renderer: RendererFactory | None = None) -> WebPage:
-    """Fetch one URL as the FetcherJob would, robots rules included; raise NutchError when there is no content."""
+    """Fetch one URL as the FetcherJob would, robots rules included; raise NutchError without content."""
     try:
         item = FetchItem(reverse_url(url), url, WebPage())
     except ValueError as error:
@@ -39,17 +39,17 @@ def fetch_page(conf: Configuration, url: str, renderer: RendererFactory | None =
 
 
 def _discard_line(_: str) -> None:
-    """Leave a line of the fetcher's log out."""
+    """Ignore a log line of the fetcher."""
 
 
 def _keep_item(_: FetchItem) -> None:
-    """Leave the page where it is, in its item."""
+    """Do nothing: the item keeps the page."""
 
 
 def run_parse_checker(
     conf: Configuration, url: str, dump_text: bool, forced_type: str | None = None, *, render: bool = False
 ) -> int:
-    """Print what parsing makes of a URL; with ``render`` what a browser adds to it, before."""
+    """Print the parse result of a URL; with ``render`` first the differences that a browser makes."""
     page = fetch_page(conf, url, open_renderer(conf, render_all=render))
     if render:
         print(format_render_diff(conf, url, fetch_page(conf, url), page), end="")
@@ -58,7 +58,7 @@ def run_parse_checker(
 
 
 def run_index_checker(conf: Configuration, url: str) -> int:
-    """Print the document that a URL would become."""
+    """Print the index document of a URL."""
     page = fetch_page(conf, url, open_renderer(conf))
     print(f"fetching: {url}\nparsing: {url}\ncontentType: {page.content_type}")
     outcome = ParseWorkerClient(conf).parse_row(reverse_url(url), page)
@@ -69,7 +69,7 @@ def run_index_checker(conf: Configuration, url: str) -> int:
 
 
 def run_robots_checker(conf: Configuration, robots_file: str, url_file: str, agents: list[str]) -> int:
-    """Print ``allowed:`` or ``not allowed:`` with each URL of a file, by a robots.txt that is a file or a URL."""
+    """Print ``allowed:`` or ``not allowed:`` for each URL of a file; the robots.txt is a file or a URL."""
     if not agents:
         require_agent_name(conf)
     names = tuple(agents) or robots_agent_names(conf)
@@ -86,4 +86,4 @@ def _read_file(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and may be read") from error
+        raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and is readable") from error

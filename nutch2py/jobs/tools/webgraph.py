@@ -1,7 +1,7 @@
-"""webgraph: the links between pages, or between hosts, as a file that programs for graphs read.
+"""webgraph: exports the links between pages or hosts as a graph file.
 
-Links are those of the inlinks, which updatedb has written: both ends are pages of the table. An edge from page to page
-has the anchor, one from host to host the number of links.
+The links are the inlinks that updatedb wrote, so their targets are pages of the table. An edge between pages has the
+anchor text, an edge between hosts the number of links.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from nutch2py.url.url_parts import host_of
 GRAPH_FORMATS = ("graphml", "edges")
 _LINK_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.inlinks})
 _NODE_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.inlinks, WebPage.score, WebPage.status})
-_MAX_BUFFERED_PAIRS = 50_000  # pairs of hosts that a task holds before it gives them on
+_MAX_BUFFERED_PAIRS = 50_000  # host pairs that a task buffers before it emits them
 _GRAPHML_START = """\
 <?xml version="1.0" encoding="UTF-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -41,31 +41,31 @@ _GRAPHML_START = """\
 _GRAPH_START = '<graph edgedefault="directed">\n'
 _GRAPHML_END = "</graph>\n</graphml>\n"
 _KEY_ELEMENT = '<key id="{0}" for="{1}" attr.name="{0}" attr.type="{2}"/>\n'
-# what XML 1.0 has no way to write
+# characters that XML 1.0 cannot represent
 _INVALID_XML_CHARACTERS = dict.fromkeys(
     [*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF, *range(0xD800, 0xE000)], "\ufffd"
 )
 
 
 class HostGraphJob(TableJob[JobParameters]):
-    """Rows to numbers of links by pair of hosts, ``from<TAB>to``."""
+    """Counts links by pair of hosts, ``from<TAB>to``."""
 
     fields = _LINK_FIELDS
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Yield the links of a split."""
+        """Yield the link counts of a split."""
         counts: Counter[str] = Counter()
         for key, page in pages:
-            here = unreverse_host(reversed_host_of_key(key))
+            target_host = unreverse_host(reversed_host_of_key(key))
             for source in page.inlinks:
-                counts[f"{host_of(source) or ''}\t{here}"] += 1
+                counts[f"{host_of(source) or ''}\t{target_host}"] += 1
             if len(counts) >= _MAX_BUFFERED_PAIRS:
                 yield from counts.items()
                 counts.clear()
         yield from counts.items()
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
-        """Add up."""
+        """Sum the counts."""
         for pair, counts in groups:
             yield pair, sum(counts)
 
@@ -73,18 +73,18 @@ class HostGraphJob(TableJob[JobParameters]):
 def export_graph(
     conf: Configuration, path: Path, graph_format: str = "graphml", *, between_hosts: bool = False
 ) -> tuple[int, int]:
-    """Write the graph; return how many nodes and edges it has.
+    """Write the graph; return the numbers of nodes and edges.
 
-    ``graph_format``: ``graphml``, or ``edges``, lines of ``from<TAB>to<TAB>anchor or number``. A table of any size is read
-    once; between hosts, the pairs that are linked have to fit into memory.
+    ``graph_format``: ``graphml``, or ``edges`` with lines ``from<TAB>to<TAB>anchor or number``. The table is read once.
+    Between hosts the linked pairs must fit into memory.
     """
     if graph_format not in GRAPH_FORMATS:
-        raise UsageError(f"-format {graph_format} is none of {', '.join(GRAPH_FORMATS)}")
+        raise UsageError(f"-format {graph_format} is not one of {', '.join(GRAPH_FORMATS)}")
     with open_job(conf, make_reader_scope("webgraph")) as tables, atomic_write(path) as raw:
         out = io.TextIOWrapper(raw, "utf-8", "backslashreplace", newline="\n")
         write = _write_host_graph if between_hosts else _write_page_graph
         nodes, edges = write(conf, tables.store, out, graph_format == "graphml")
-        out.detach()  # which flushes
+        out.detach()  # flushes
     log_line(f"WebGraph: {nodes} {'hosts' if between_hosts else 'pages'} and {edges} links in {path}")
     return nodes, edges
 
@@ -99,7 +99,8 @@ def _write_page_graph(_: Configuration, store: DataStore[WebPage], out: TextIO, 
         url = url_or_key(key)
         nodes += 1
         if graphml:
-            data = f'<data key="status">{_escape_xml(format_status(page.status))}</data><data key="score">{page.score:g}</data>'
+            data = f'<data key="status">{_escape_xml(format_status(page.status))}</data>'
+            data += f'<data key="score">{page.score:g}</data>'
             out.write(f'<node id="{_escape_xml(url)}">{data}</node>\n')
         for source, anchor in page.inlinks.decoded_items():
             edges += 1
