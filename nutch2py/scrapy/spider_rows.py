@@ -31,7 +31,7 @@ from nutch2py.jobs.locking.lock_scopes import FETCH_REDIRECTS
 from nutch2py.parser.links.outlink_filter import OutlinkFilter
 from nutch2py.records.cells import ProtocolStatus, encode_text
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage
-from nutch2py.support.reporting import current_reporter, set_reporter
+from nutch2py.support.reporting import capture_reporting
 from nutch2py.table import MarkCondition, TableQuery
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.keys import reverse_url, unreverse_url
@@ -86,9 +86,7 @@ class SpiderRowWriter:
         self._keys: Iterator[str] | None = None
         self._resources = ExitStack()
         # locks belong to the thread that acquires them
-        self._table_thread = ThreadPoolExecutor(
-            1, "nutch2py-table", initializer=set_reporter, initargs=(current_reporter(),)
-        )
+        self._table_thread = ThreadPoolExecutor(1, "nutch2py-table", initializer=capture_reporting())
         try:
             self._table_thread.submit(self._open_tables).result()
         except BaseException:

@@ -1,8 +1,8 @@
-"""Where what a job has to say goes: the lines of its log, warnings, progress.
+"""Output of jobs: log lines, warnings and progress, printed or passed to callbacks.
 
-Commands print them. Whoever calls a job from a program takes them with callbacks, or leaves them: nothing is printed
-then. Which of the two it is belongs to the calling thread (:func:`use_reporter`); threads that a job starts are given
-it with :func:`set_reporter`.
+Commands print them. A program that calls a job passes a :class:`Reporter` with callbacks; nothing is printed then. The
+reporter belongs to the calling context (:func:`use_reporter`); a job passes it to its threads with
+:func:`capture_reporting`. Every line also goes to the log file (:mod:`nutch2py.support.log_file`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from nutch2py.support import log_file
 
 
 class Progress(NamedTuple):
-    """How far a job is: ``rows`` done, of about ``expected`` (None: not known), ``seconds`` after its beginning.
+    """Progress of a job: ``rows`` done, of about ``expected`` (None: unknown), ``seconds`` since its start.
 
-    ``title``: the job, and the batch if it works on one. ``notes``: what tasks say of themselves, in a few words.
+    ``title``: the job, and its batch if any. ``notes``: short status texts of its tasks.
     """
 
     title: str
@@ -33,10 +33,10 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Reporter:
-    """Takes what jobs say; None for what nobody wants to hear.
+    """Receives the output of jobs; a callback that is None discards it.
 
-    The callbacks are called from the thread that runs the job and from those that it starts, never two at a time.
-    ``prints_output``: what was asked for is printed all the same, as by a command that is quiet.
+    Callbacks are called from the thread that runs the job and from its threads, one after the other.
+    ``prints_output``: results are printed nevertheless, as by a command with ``-q``.
     """
 
     on_line: Callable[[str], None] | None = None
@@ -46,19 +46,19 @@ class Reporter:
     _lock: RLock = field(default_factory=RLock, repr=False)
 
     def report_line(self, text: str) -> None:
-        """Take a line of a job's log."""
+        """Receive a line of a job's log."""
         if self.on_line is not None:
             with self._lock:
                 self.on_line(text)
 
     def report_warning(self, message: str) -> None:
-        """Take a warning."""
+        """Receive a warning."""
         if self.on_warning is not None:
             with self._lock:
                 self.on_warning(message)
 
     def report_progress(self, progress: Progress) -> None:
-        """Take word of how far a job is."""
+        """Receive the progress of a job."""
         if self.on_progress is not None:
             with self._lock:
                 self.on_progress(progress)
@@ -68,18 +68,29 @@ _current_reporter: ContextVar[Reporter | None] = ContextVar("reporter", default=
 
 
 def current_reporter() -> Reporter | None:
-    """Return who takes what jobs of this thread say; None when it is printed."""
+    """Return the reporter of this context; None when output is printed."""
     return _current_reporter.get()
 
 
 def set_reporter(reporter: Reporter | None) -> None:
-    """Let this thread, which a job has started, say things to whom the job says them."""
+    """Set the reporter of this thread."""
     _current_reporter.set(reporter)
+
+
+def capture_reporting() -> Callable[[], None]:
+    """Return a function that sets reporter, job and batch of this context in another thread."""
+    reporter, job = current_reporter(), log_file.current_log_job()
+
+    def use_context() -> None:
+        set_reporter(reporter)
+        log_file.set_log_job(job)
+
+    return use_context
 
 
 @contextmanager
 def use_reporter(reporter: Reporter | None) -> Iterator[None]:
-    """Give what the jobs of the block say to ``reporter``, and print none of it; print it when that is None."""
+    """Pass the output of jobs in the block to ``reporter`` instead of printing it; print it when that is None."""
     token = _current_reporter.set(reporter)
     try:
         yield
@@ -88,27 +99,27 @@ def use_reporter(reporter: Reporter | None) -> Iterator[None]:
 
 
 def print_output(text: str) -> None:
-    """Say a line that was asked for, as a statistic is: on standard output, unless somebody takes it."""
+    """Print a line of a result, such as a statistic, on standard output, or pass it to the reporter."""
     log_file.write_log_lines("INFO", text)
-    taken = _current_reporter.get()
-    if taken is None or taken.prints_output:
+    reporter = _current_reporter.get()
+    if reporter is None or reporter.prints_output:
         _print_line(text)
     else:
-        taken.report_line(text)
+        reporter.report_line(text)
 
 
 def log_line(text: str) -> None:
-    """Say a line of a job's log: on standard output, unless somebody takes it or wants to hear none (``-q``)."""
+    """Print a line of a job's log on standard output, or pass it to the reporter, which may discard it (``-q``)."""
     log_file.write_log_lines("INFO", text)
-    taken = _current_reporter.get()
-    if taken is None:
+    reporter = _current_reporter.get()
+    if reporter is None:
         _print_line(text)
     else:
-        taken.report_line(text)
+        reporter.report_line(text)
 
 
 def warnings_only_reporter() -> Reporter:
-    """Return who takes what jobs tell and shows warnings alone."""
+    """Return the reporter of ``-q``: prints warnings and results only."""
     return Reporter(on_warning=_print_warning, prints_output=True)
 
 
@@ -117,20 +128,20 @@ def _print_line(text: str) -> None:
         print(text)
         sys.stdout.flush()
     except OSError as error:
-        error.filename = error.filename or "standard output"  # said to whom it ends
+        error.filename = error.filename or "standard output"  # for the error message
         raise
 
 
 def _print_warning(message: str) -> None:
-    with suppress(OSError):  # a disk that takes no warnings is no reason to stop
+    with suppress(OSError):  # a full disk must not stop the job
         print(f"WARN {message}", file=sys.stderr)
 
 
 def warn(message: str) -> None:
-    """Warn the user: on standard error, unless somebody takes it."""
+    """Print a warning on standard error, or pass it to the reporter."""
     log_file.write_log_lines("WARNING", message)
-    taken = _current_reporter.get()
-    if taken is None:
+    reporter = _current_reporter.get()
+    if reporter is None:
         _print_warning(message)
     else:
-        taken.report_warning(message)
+        reporter.report_warning(message)

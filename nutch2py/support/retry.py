@@ -1,8 +1,8 @@
-"""Services that are away for a while: how long they are tried, and the lines that tell of it.
+"""Retries unavailable services, and reports outages and recoveries.
 
-HBase's gateways, Solr, Elasticsearch, OpenSearch, HDFS and YARN are waited for here and nowhere else, for
-``service.wait.seconds``. A process says one line when a service goes, and one when it is back, however many threads
-ask for it; what passes within a second is not worth one.
+The one retry loop for HBase gateways, Solr, Elasticsearch, OpenSearch, HDFS and YARN; ``service.wait.seconds`` limits
+it. A process warns once when a service becomes unavailable, and once when it has recovered, however many threads use
+it. Outages of less than a second are not reported.
 """
 
 from __future__ import annotations
@@ -15,35 +15,39 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.support.reporting import current_reporter, set_reporter, warn
+from nutch2py.support.reporting import capture_reporting, warn
 
 _FIRST_DELAY, _MAX_DELAY = 0.25, 15.0
 _MIN_REPORTED_OUTAGE = 1.0  # seconds
 _SLOW_RESPONSE = 10.0
-"""Seconds without an answer after which the user is told that one is waited for."""
+"""Seconds without a response after which the user is warned."""
 _MAX_REASON_LENGTH = 160  # characters
 _lock = threading.Lock()
 _failed_attempts = Counter[str]()
 _reported_since: dict[str, float] = {}
-"""The services of which it was said that they are away, and since when, by :func:`time.monotonic`."""
+"""Reported outages: service -> start by :func:`time.monotonic`."""
 
 
 def service_wait_seconds(conf: Configuration) -> float:
-    """Return ``service.wait.seconds``: how long a service that is away is tried."""
+    """Return ``service.wait.seconds``: how long an unavailable service is retried."""
     return conf.get_float("service.wait.seconds", 600.0)
 
 
 def failed_attempt_count() -> int:
-    """Return how often this process has met a service that is away: waiting for one is a sign of life, too."""
+    """Return the number of failed attempts in this process: waiting for a service counts as activity of a task."""
     return _failed_attempts.total()
 
 
 class ServiceRetry:
-    """One caller's tries at a service, as ``Solr at http://…``; the time counts from the first failure in a row.
+    """Retry state of one caller of a service; the time limit starts at the first of consecutive failures.
 
-    ``max_seconds``: for how long. ``property_name``: the property of its address. ``first_delay``: seconds before the
-    second try, which double from try to try, up to 15 s. A try is made within :meth:`attempt`, and what it raises is
-    told to :meth:`wait_before_retry`.
+    Make each attempt within :meth:`attempt`, and call :meth:`wait_before_retry` after a failure.
+
+    Args:
+        service: Name and address for messages, as ``Solr at http://…``.
+        max_seconds: Time limit of the retries.
+        property_name: The property with the address of the service.
+        first_delay: Seconds before the first retry; doubled for each further one, up to 15 s.
     """
 
     def __init__(self, service: str, max_seconds: float, property_name: str, first_delay: float = _FIRST_DELAY) -> None:
@@ -58,23 +62,23 @@ class ServiceRetry:
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Try within the block, which tells when the answer is late; without an error the outage is over."""
+        """Make an attempt in the block; warn if it is slow. Without an error the outage is over."""
         with self.warn_if_slow():
             yield
         self.succeeded()
 
     @contextmanager
     def warn_if_slow(self, seconds: float = _SLOW_RESPONSE) -> Iterator[None]:
-        """Say so when the block takes longer than ``seconds`` seconds."""
-        since, taken = time.monotonic(), current_reporter()
+        """Warn when the block takes longer than ``seconds`` seconds."""
+        since, use_context = time.monotonic(), capture_reporting()
 
-        def tell() -> None:
-            set_reporter(taken)
+        def warn_slow() -> None:
+            use_context()
             _report_once(
                 self.service, since, f"has not answered for {seconds:g} s: waiting for its answer", self.property_name
             )
 
-        timer = threading.Timer(seconds, tell)
+        timer = threading.Timer(seconds, warn_slow)
         timer.daemon = True
         timer.start()
         try:
@@ -83,15 +87,14 @@ class ServiceRetry:
             timer.cancel()
 
     def succeeded(self) -> None:
-        """Note that the service has answered."""
+        """Record that the service has responded."""
         self._first_failure, self._delay = None, self.first_delay
         report_recovery(self.service)
 
     def wait_before_retry(self, reason: str, *, immediately: bool = False) -> bool:
-        """Wait before the next try, unless it may be made ``immediately``; return False when the time is over.
+        """Wait before the next attempt, not at all if ``immediately``; return False when the time limit is reached.
 
-        The last try is made when all of the time has passed, never earlier. ``reason``: what went wrong, in a few
-        words.
+        The last attempt is made at the time limit, never earlier. ``reason``: short description of the error.
         """
         _failed_attempts[self.service] += 1
         now = time.monotonic()
@@ -99,7 +102,7 @@ class ServiceRetry:
             self._first_failure = now
         left = self._first_failure + self.max_seconds - now
         if left <= 0:
-            if self.max_seconds > 0:  # who does not wait says nothing, and ends nobody's waiting
+            if self.max_seconds > 0:  # without waiting there is no report that this caller could end
                 with _lock:
                     _reported_since.pop(self.service, None)
             return False
@@ -114,14 +117,14 @@ class ServiceRetry:
 def report_outage(
     service: str, reason: str, seconds: float, property_name: str = "", since: float | None = None
 ) -> None:
-    """Say that a service is away, for how long it is tried, and what may be wrong, unless that was said."""
+    """Report that a service is unavailable, how long it is retried, and a possible cause, unless reported already."""
     short = reason if len(reason) <= _MAX_REASON_LENGTH else f"{reason[: _MAX_REASON_LENGTH - 1]}…"
     _report_once(service, since, f"does not answer ({short}): trying for {seconds:g} s", property_name)
 
 
 def report_recovery(service: str) -> None:
-    """Say that a service is back, if it was said that it is away."""
-    if not _reported_since:  # nearly always
+    """Report that a service has recovered, if its outage was reported."""
+    if not _reported_since:  # the usual case
         return
     with _lock:
         since = _reported_since.pop(service, None)

@@ -9,12 +9,15 @@ import re
 import stat
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from nutch2py.cli import main
 from nutch2py.support import log_file
+from nutch2py.support.reporting import Reporter, capture_reporting, log_line, use_reporter
 
 SECRET = "s3cret-of-solr"
 
@@ -54,7 +57,8 @@ def test_task_processes_write_to_log_file(tmp_path: Path) -> None:
     log_file.open_log(file, "json")
     try:
         with log_file.log_job_context("fetch", "b"):
-            subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+            environment = {**os.environ, **log_file.log_job_environment()}
+            subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, env=environment)
         log_file.write_log_lines("INFO", "afterwards\n\n")
         logging.getLogger("of.this.process").error("an error")
     finally:
@@ -67,6 +71,44 @@ def test_task_processes_write_to_log_file(tmp_path: Path) -> None:
     ]
     log_file.write_log_lines("INFO", "nowhere")
     assert len(file.read_text().splitlines()) == 3
+
+
+def test_jobs_of_two_threads_log_their_own_job_and_batch(tmp_path: Path) -> None:
+    """Also in threads that a job starts; a library's thread has no job while several run."""
+    file, both_run = tmp_path / "log", threading.Barrier(2, timeout=30)
+    told: dict[str, str] = {}
+
+    def run(job: str, batch: str) -> None:
+        with log_file.log_job_context(job, batch), use_reporter(Reporter()):
+            both_run.wait()
+            with ThreadPoolExecutor(1, initializer=capture_reporting()) as pool:
+                pool.submit(log_line, f"in a thread of {job}").result()
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(logging.getLogger("library").warning, "of any").result()
+            logging.getLogger("plugin").warning("of %s", job)
+            told[job] = log_file.log_job_environment()[log_file.LOG_JOB_VARIABLE]
+            both_run.wait()
+
+    log_file.open_log(file, "json")
+    try:
+        threads = [threading.Thread(target=run, args=each) for each in (("fetch", "1"), ("parse", "2"))]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    finally:
+        log_file.close_log()
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert sorted((row["job"], row["batch"], row["message"]) for row in rows) == [
+        ("", "", "library: of any"),
+        ("", "", "library: of any"),
+        ("fetch", "1", "in a thread of fetch"),
+        ("fetch", "1", "plugin: of fetch"),
+        ("parse", "2", "in a thread of parse"),
+        ("parse", "2", "plugin: of parse"),
+    ]
+    assert told == {"fetch": "fetch\t1", "parse": "parse\t2"}
+    assert log_file.LOG_JOB_VARIABLE not in os.environ
 
 
 def test_quiet_command_prints_result_and_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

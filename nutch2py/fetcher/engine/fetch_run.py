@@ -37,7 +37,7 @@ from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code
 from nutch2py.support.bounded_cache import bounded_cache
-from nutch2py.support.reporting import current_reporter, set_reporter
+from nutch2py.support.reporting import capture_reporting
 
 _STORE_BATCH = 100  # finished pages stored in one call
 _MAX_WAITING_PAGES = 2_000
@@ -133,9 +133,7 @@ class FetchRun:
         self._store = PageStore(
             conf, options, callbacks.sink, callbacks.lookup_row, callbacks.log, report.filtered_links
         )
-        self._table_executor = ThreadPoolExecutor(
-            1, "fetcher-table", initializer=set_reporter, initargs=(current_reporter(),)
-        )
+        self._table_executor = ThreadPoolExecutor(1, "fetcher-table", initializer=capture_reporting())
         get_host_settings = callbacks.get_host_settings
         self._feeder = QueueFeeder(
             self.state,

@@ -12,7 +12,7 @@ from collections import Counter
 from types import FrameType
 from typing import Self
 
-from nutch2py.support.reporting import current_reporter, set_reporter, warn
+from nutch2py.support.reporting import capture_reporting, warn
 
 _SAMPLE_INTERVAL = 1.0  # seconds between samples
 _MIN_SAMPLES = 10  # samples with the same add-on before a warning
@@ -25,7 +25,7 @@ class LoopWatchdog:
 
     def __init__(self) -> None:
         self._loop_thread_id = threading.get_ident()
-        self._reporter = current_reporter()
+        self._use_context = capture_reporting()
         self._stop = threading.Event()
         self._sampler_thread = threading.Thread(target=self._watch, name="loop watch", daemon=True)
         self._sample_count = 0
@@ -41,7 +41,7 @@ class LoopWatchdog:
         self._sampler_thread.join()
 
     def _watch(self) -> None:
-        set_reporter(self._reporter)
+        self._use_context()
         while not self._stop.wait(_SAMPLE_INTERVAL):
             self._sample()
 

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 
+from nutch2py.support.log_file import log_job_environment
+
 if TYPE_CHECKING:
     from nutch2py.conf.configuration import Configuration
 
@@ -89,7 +91,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         with theirs:
             words = [sys.executable, "-P", "-c", _SERVER_CODE, json.dumps(sys.path), job, configuration]
-            environment = {**os.environ, "PYTHONUTF8": "1"}
+            environment = {**os.environ, "PYTHONUTF8": "1", **log_job_environment()}
             # signals for the driver stay blocked until the fork server ignores them, so that it prints no traceback
             before = signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINATION_SIGNALS)
             try:

@@ -22,7 +22,8 @@ from nutch2py.mapreduce import NLINE_INPUT_FORMAT, WARNING_PREFIX
 from nutch2py.mapreduce.runners.fork_server import ForkedTask, ForkRequest, ForkServer
 from nutch2py.mapreduce.runners.mrjob_compat import JobKeyMixin, mrjob_importable
 from nutch2py.mapreduce.runners.task_exit import describe_exit
-from nutch2py.support.reporting import current_reporter, set_reporter, warn
+from nutch2py.support.log_file import log_job_environment
+from nutch2py.support.reporting import capture_reporting, warn
 
 with mrjob_importable():
     from mrjob.inline import InlineMRJobRunner
@@ -155,11 +156,11 @@ def _repeat_every_second(action: Callable[[], None]) -> Iterator[None]:
     A thread, because waiting with a timeout would check for the end of a task every 50 ms.
     """
     done = threading.Event()
-    taken = current_reporter()
+    use_context = capture_reporting()
     failures: list[Exception] = []
 
     def repeat() -> None:
-        set_reporter(taken)
+        use_context()
         try:
             while not done.wait(1.0):
                 action()
@@ -227,11 +228,13 @@ class LocalRunner(_OneLinePerMapRunner, LocalMRJobRunner):  # type: ignore[misc]
         self._tasks: set[ForkedTask] = set()
         self._is_stopping = False
         self._fork_server: ForkServer | None = None
+        self._log_environment: dict[str, str] = {}
 
     def run(self) -> None:
         """Run the job."""
         words = self._mr_job_extra_args(local=True)
         job = f"{self.job_class.__module__}:{self.job_class.__name__}"
+        self._log_environment = log_job_environment()
         self._fork_server = ForkServer(job, words[words.index("--configuration") + 1])
         try:
             super().run()
@@ -245,7 +248,8 @@ class LocalRunner(_OneLinePerMapRunner, LocalMRJobRunner):  # type: ignore[misc]
     def _run_forked_task(self, words: list[str], stdin: Any, stdout: Any, stderr: Any, wd: str, env: Any) -> None:
         assert self._fork_server is not None
         task = self._fork_server.fork_task(
-            ForkRequest(words, wd, dict(env)), [each.fileno() for each in (stdin, stdout, stderr)]
+            ForkRequest(words, wd, {**env, **self._log_environment}),
+            [each.fileno() for each in (stdin, stdout, stderr)],
         )
         self._tasks.add(task)
         if self._is_stopping:
@@ -259,7 +263,7 @@ class LocalRunner(_OneLinePerMapRunner, LocalMRJobRunner):  # type: ignore[misc]
 
     def _run_multiple(self, funcs: Iterable[Callable[[], None]], num_processes: int | None = None) -> None:
         threads = num_processes or self._opts["num_cores"] or os.cpu_count()
-        with ThreadPoolExecutor(threads, initializer=set_reporter, initargs=(current_reporter(),)) as pool:
+        with ThreadPoolExecutor(threads, initializer=capture_reporting()) as pool:
             running = [pool.submit(func) for func in funcs]
             try:
                 for done in as_completed(running):

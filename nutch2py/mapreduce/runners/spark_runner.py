@@ -21,6 +21,7 @@ from nutch2py.mapreduce import NLINE_INPUT_FORMAT
 from nutch2py.mapreduce.runners import client_guard
 from nutch2py.mapreduce.runners.job_dir import add_java_tmpdir
 from nutch2py.mapreduce.runners.mrjob_compat import JobKeyMixin, mrjob_importable
+from nutch2py.support.log_file import log_job_environment
 
 with mrjob_importable():
     from mrjob.logs.spark import _parse_spark_log
@@ -95,7 +96,7 @@ class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
             raise ConfigurationError("Spark needs Java, and there is no java on the PATH: install a JDK 17")
         command = [sys.executable, "-S", "-E", client_guard.__file__, "spark", "--", *spark_submit_args]
         scratch = self._get_local_tmp_dir()
-        environment = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": scratch, **env}
+        environment = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": scratch, **env, **log_job_environment()}
         environment["SPARK_SUBMIT_OPTS"] = add_java_tmpdir(env.get("SPARK_SUBMIT_OPTS", ""), scratch)
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient
-from nutch2py.support.reporting import Reporter, current_reporter, set_reporter, warn
+from nutch2py.support.reporting import capture_reporting, warn
 
 _MAX_QUIET_WAIT = 60.0  # seconds
 _DIAGNOSTICS = re.compile(rb"^\s*Diagnostics : (.+)$", re.MULTILINE)
@@ -37,14 +37,14 @@ class YarnQueueMonitor:
         self._timer.cancel()
 
     def _start_timer(self, look: Callable[[], None]) -> threading.Timer:
-        timer = threading.Timer(_MAX_QUIET_WAIT, self._run_check, [current_reporter(), look])
+        timer = threading.Timer(_MAX_QUIET_WAIT, self._run_check, [capture_reporting(), look])
         timer.daemon = True
         timer.start()
         return timer
 
     @staticmethod
-    def _run_check(taken: Reporter | None, look: Callable[[], None]) -> None:
-        set_reporter(taken)
+    def _run_check(use_context: Callable[[], None], look: Callable[[], None]) -> None:
+        use_context()
         look()
 
     def _query_yarn(self, *words: str) -> bytes:

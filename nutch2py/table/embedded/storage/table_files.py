@@ -29,7 +29,7 @@ from typing import Any
 import lmdb
 
 from nutch2py.errors import PermissionDeniedError, StoreError
-from nutch2py.support.reporting import current_reporter, set_reporter, warn
+from nutch2py.support.reporting import capture_reporting, warn
 from nutch2py.table.embedded.storage.lmdb_pages import DamagedFileError, PageFile, check_complete
 from nutch2py.table.embedded.storage.mapped_memory import PIECE_READS, RUN_READS, MappedFiles
 from nutch2py.table.embedded.storage.packing import DamagedCellsError
@@ -259,10 +259,10 @@ class TableFiles:
 
     def _begin_write(self) -> Any:
         """Begin a write transaction of ``meta``; say so when another process is long about its own."""
-        taken = current_reporter()
+        use_context = capture_reporting()
 
         def say() -> None:
-            set_reporter(taken)
+            use_context()
             where = f"{self.path.name} in {self.path.parent}"
             warn(f"waiting for the table {where}, which another process is writing (a dueindex takes long)")
 
