@@ -168,7 +168,7 @@ def test_removed_token_is_rejected(
     assert main(["token", "my-run", "-remove", "-D", option]) == 0
     assert clients["run"].ask("GET", "/api/v1/jobs")[0] == 401
     assert main(["token", "my-run", "-remove", "-D", option]) == 3
-    assert "there is no token my-run" in capsys.readouterr().err
+    assert "token my-run not found" in capsys.readouterr().err
     assert main(["token", "a/b", "-D", option]) == 3
     assert main(["token", "ab"]) == 2
 
@@ -275,6 +275,6 @@ def test_concurrent_audit_log_rotation_loses_no_line(tmp_path: Path) -> None:
     path, number = tmp_path / "audit.log", 300
     servers = [AuditLog(path, number * 90) for _ in range(4)]  # which begin one new file, and so keep all lines
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: servers[n % 4].note("me", "", "POST", "/x", 201, str(n)), range(number)))
+        list(pool.map(lambda n: servers[n % 4].record("me", "", "POST", "/x", 201, str(n)), range(number)))
     lines = [*(tmp_path / "audit.log.1").read_bytes().splitlines(), *path.read_bytes().splitlines()]
     assert sorted(int(json.loads(line)["detail"]) for line in lines) == [*range(number)]

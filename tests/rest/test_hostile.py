@@ -258,7 +258,7 @@ def test_full_disk_is_reported_and_leaves_nothing(client: Client, monkeypatch: p
         raise OSError(errno.ENOSPC, "No space left on device", str(context.state_dir))
 
     with monkeypatch.context() as disk:
-        disk.setattr("nutch2py.rest.state_dir.os.open", full)
+        disk.setattr(os, "open", full)
         disk.setattr(Path, "write_text", no_text)
         for method, path, body in [
             ("POST", "/api/v1/jobs", CHECK),
@@ -320,7 +320,7 @@ def test_job_half_created_by_killed_server_is_ignored(client: Client, tmp_path: 
 
 
 def test_job_is_invisible_before_it_runs(tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It would have ended, then, and be remembered as killed: one more could begin, and its folder be forgotten."""
+    """Without its lock it would count as killed: one more job could start, and its folder could be deleted."""
     first, second = (RestContext(settings(tmp_path), is_local=True).jobs for _ in range(2))
     real, seen = job_processes.write_json, []
 
@@ -333,7 +333,7 @@ def test_job_is_invisible_before_it_runs(tmp_path: Path, silent: str, monkeypatc
         JobSpec(id="", job="crawl", crawl_id="", configuration="", command_args=["crawl", silent]), Configuration.load()
     )
     try:
-        assert seen == [["running"]]
+        assert [[state.value for state in states] for states in seen] == [[], ["running"]]  # configuration, job.json
         assert second.get(job.id).state == "running"
     finally:
         assert second.abort(job.id).state == "killed"

@@ -185,7 +185,8 @@ class Scheduler:
                 missed = _run_times_between(schedule.cron, since, late)
                 if missed:
                     count = f"{len(missed)}{' or more' if len(missed) == _MAX_MISSED_RUNS else ''}"
-                    reason = f"missed {count} runs since {missed[0]:%F %RZ}: no server was running"
+                    runs = "run" if len(missed) == 1 else "runs"
+                    reason = f"missed {count} {runs} since {missed[0]:%F %RZ}: no server was running"
                     self._on_missed(schedule, reason)
 
     def tick(self, now: datetime) -> list[JobProcess]:
