@@ -1,4 +1,4 @@
-"""The measurements: what they run, and what they make of it. No time is asserted."""
+"""The benchmarks: commands and results. No time is asserted."""
 
 from __future__ import annotations
 
@@ -213,6 +213,6 @@ def test_requests_of_many_hosts_are_counted_by_server_clock(tmp_path: Path, monk
     polite, slow, alone = hosts.measure(8, tmp_path, "inline")
     assert [each.records for each in (polite, slow, alone)] == [8, 4, 4]
     rates = [float(each.work.rpartition(": ")[2].removesuffix(" pages/s")) for each in (polite, slow, alone)]
-    assert rates[0] <= 8  # two pages a host, a second between them
-    assert max(rates[1:]) <= 4  # all at once, after a second
+    assert rates[0] <= 8  # two pages per host, a second between them
+    assert max(rates[1:]) <= 4  # all concurrently, after a second
     assert polite.cost.cpu > 0

@@ -1,4 +1,4 @@
-"""bench.ranking: how repositories become a small web, and how rankings of it are compared."""
+"""bench.ranking: conversion of repositories to a small web, and comparison of its rankings."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class TestRanking:
 
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
-    """Give a collection with one query in each half, whose first page by text is not the authority."""
+    """Return a collection with one query in each half; its first page by text is not the authority."""
     known = {query: {"http://a/1": Judgement(1, 1), "http://b/1": Judgement(1, 0.3)} for query in ("q", "r")}
     found = Matches.of([("http://b/1", 2.0, 1.0), ("http://a/1", 1.9, 1.0), ("http://c/1", 1.0, 1.0)])
     made = Collection("made", "here", False, [], {}, {"tune": ["q"], "held-out": ["r"]}, known)

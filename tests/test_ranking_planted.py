@@ -1,4 +1,4 @@
-"""A web with planted authority, crawled and indexed for real: what links are worth there, by the defaults."""
+"""A web with planted authority, crawled and indexed: the value of links with the defaults."""
 
 import re
 
@@ -13,7 +13,7 @@ from bench.ranking.variants import agrees
 
 SMALL = Web(seed=11, topics=6, citing=0.2, reprints=20, sections=6)
 GAIN, OF_NAVIGATION = 0.2, 0.08
-"""Of quality: from text alone to the defaults; and from PageRank with navigation to them, which leave it out."""
+"""Gain in quality from text alone to the defaults, and from PageRank with navigation links to the defaults."""
 
 
 @pytest.mark.parametrize("name", WEBS)
@@ -41,7 +41,7 @@ def test_every_query_has_sixty_relevant_and_two_official_pages(name):
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory) -> Measured:
-    """Give a small web, crawled."""
+    """Yield a small crawled web."""
     collection = planted("small", SMALL)
     assert len(collection.pages) < 400
     return crawled(collection, Crawl(tmp_path_factory.mktemp("planted"), collection))

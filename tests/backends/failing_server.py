@@ -1,4 +1,4 @@
-"""A server that answers as it is told, and fails in every way."""
+"""A server with scripted responses that fails in every way."""
 
 import socket
 import threading
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @contextmanager
 def server(*answers):
-    """Serve the answers one after another, the last one for ever; give the address and the requests that came."""
+    """Send the responses in sequence, the last one repeatedly; yield the address and the received requests."""
     waiting, seen = list(answers), []
 
     class Handler(BaseHTTPRequestHandler):
@@ -40,7 +40,7 @@ def server(*answers):
         do_GET = do_PUT = do_POST  # noqa: N815
 
         def log_message(self, *_):
-            """Say nothing."""
+            """Disable the log."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=listening.serve_forever, args=(0.05,), daemon=True).start()

@@ -1,4 +1,4 @@
-"""A real OpenSearch of the tests' own: started by scripts/services on a free port, stopped and removed at the end."""
+"""A real OpenSearch for the tests: started by scripts/services on a free port, stopped and removed at the end."""
 
 import base64
 import json
@@ -52,14 +52,14 @@ class OpenSearchServer(Service):
 
 @pytest.fixture(scope="session")
 def opensearch_server():
-    """Give a running OpenSearch, or skip where there is no Java or Maven."""
+    """Yield a running OpenSearch, or skip without Java or Maven."""
     with running(OpenSearchServer()) as server:
         yield server
 
 
 @pytest.fixture
 def opensearch(opensearch_server):
-    """Give OpenSearch without any index, running whatever the test before did."""
+    """Return OpenSearch without any index, running even if the previous test stopped it."""
     opensearch_server.start()
     opensearch_server.clear()
     return opensearch_server
@@ -67,7 +67,7 @@ def opensearch(opensearch_server):
 
 @contextmanager
 def guarded(url, folder, user, password):
-    """Serve what is at ``url`` by TLS to who logs in; give the address and the file of the certificate to trust."""
+    """Proxy ``url`` by TLS with a login; yield the address and the file of the trusted certificate."""
     certificate, key = _certificate(folder)
     wanted = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
@@ -97,7 +97,7 @@ def guarded(url, folder, user, password):
             self.wfile.write(body)
 
         def log_message(self, *_):
-            """Say nothing."""
+            """Disable the log."""
 
     listening = _QuietServer(("127.0.0.1", 0), Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -112,10 +112,10 @@ def guarded(url, folder, user, password):
 
 
 class _QuietServer(ThreadingHTTPServer):
-    """Clients that hang up, since they do not trust the certificate, are no news."""
+    """Ignore clients that hang up because they do not trust the certificate."""
 
     def handle_error(self, request, client_address):
-        """Say nothing."""
+        """Disable the log."""
 
 
 def _certificate(folder):

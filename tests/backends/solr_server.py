@@ -1,4 +1,4 @@
-"""A real Solr of the tests' own: started by scripts/services on a free port, stopped and removed at the end."""
+"""A real Solr for the tests: started by scripts/services on a free port, stopped and removed at the end."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ class SolrServer(Service):
         return self.endpoint
 
     def start_cloud(self):
-        """Start a node of SolrCloud beside it; return the collection's address."""
+        """Start a node of SolrCloud in parallel; return the collection's address."""
         return self.services("start", "cloud")
 
     def zookeeper(self):
@@ -57,12 +57,12 @@ class SolrServer(Service):
         self.post({"delete": {"query": "*:*"}}, core)
 
     def core(self, name, configset="nutch"):
-        """Make another core; return its address."""
+        """Create another core; return its address."""
         self.get("cores", "admin", action="CREATE", name=name, configSet=configset)
         return self.url.removesuffix("nutch") + name
 
     def configset(self, name, change):
-        """Make a configset out of ours, ``change`` being applied to its schema.xml."""
+        """Create a configset from ours, with ``change`` applied to its schema.xml."""
         conf = self.home / "configsets" / name / "conf"
         shutil.copytree(self.home / "configsets" / "nutch" / "conf", conf)
         schema = conf / "schema.xml"
@@ -74,14 +74,14 @@ class SolrServer(Service):
 
 @pytest.fixture(scope="session")
 def solr_server():
-    """Give a running Solr, or skip where there is no Java or Maven."""
+    """Yield a running Solr, or skip without Java or Maven."""
     with running(SolrServer()) as server:
         yield server
 
 
 @pytest.fixture
 def solr(solr_server):
-    """Give Solr with an empty core, running whatever the test before did."""
+    """Return Solr with an empty core, running even if the previous test stopped it."""
     solr_server.start()
     solr_server.clear()
     return solr_server

@@ -21,7 +21,7 @@ FOLDING = Analyzer.from_conf(Configuration.load())
 
 
 def rows(text, analyzer=ANALYZER):
-    """Return what an English query asks for."""
+    """Return the terms of an English query."""
     return [row for unit in analyzer.query_words(text) for row in unit.alternatives[0]]
 
 
@@ -180,7 +180,7 @@ def test_query_tokens_are_subset_of_text_tokens(text):
 )
 def test_query_syntax_is_parsed(text, tree):
     if tree == AndNode((TextNode("a"), TextNode(" ", "", True), TextNode("b"), TextNode("c"))):
-        tree = AndNode((TextNode("a"), TextNode("b"), TextNode("c")))  # a phrase of blanks asks for nothing
+        tree = AndNode((TextNode("a"), TextNode("b"), TextNode("c")))  # a phrase of spaces is empty
     assert parse_query(text) == tree
 
 

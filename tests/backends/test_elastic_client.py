@@ -1,4 +1,4 @@
-"""ElasticClient before servers that fail in every way, and what is told of addresses. No search server is needed."""
+"""ElasticClient with servers that fail in every way, and messages about addresses. No search server is needed."""
 
 import json
 import re
@@ -20,7 +20,7 @@ ERROR = b'{"error": {"type": "what_it_is", "reason": "what it says", "caused_by"
 
 
 def items(*outcomes):
-    """Return the answer to a bulk: of each operation its status, and an error unless it is a success."""
+    """Return the response to a bulk: a status for each operation, with an error unless it is a success."""
     listed = [
         {
             "index": {"status": status}
@@ -122,15 +122,15 @@ def test_error_hides_login_of_address(answer, capsys):
         made = client(shown.replace("://", "://me:s3cr3t@"), max_retry_seconds=0.3, timeout=0.3)
         with pytest.raises((IndexingError, RequestRejectedError)) as raised:
             made.bulk(actions("a"))
-        told = f"{raised.value}{capsys.readouterr().err}{made.url}"
-    assert "s3cr3t" not in told
-    assert shown in told
+        output = f"{raised.value}{capsys.readouterr().err}{made.url}"
+    assert "s3cr3t" not in output
+    assert shown in output
 
 
 @pytest.mark.parametrize("status", [400, 413])
 def test_rejected_bulk_is_halved_until_document_is_found(status, capsys):
-    mapping, refusal = (200, b'{"nutch": {"mappings": {}}}'), (status, b"<html>no</html>")
-    with server(mapping, refusal, refusal, items(200), refusal, items(200, 200)) as (url, seen):
+    mapping, rejection = (200, b'{"nutch": {"mappings": {}}}'), (status, b"<html>no</html>")
+    with server(mapping, rejection, rejection, items(200), rejection, items(200, 200)) as (url, seen):
         conf = Configuration({"elastic.host": url.removesuffix("/solr/nutch")})
         writer = ElasticIndexWriter(conf)
         writer.open(conf, {})

@@ -1,4 +1,4 @@
-"""SolrClient before servers that fail in every way, and what is told of a schema. No Solr is needed."""
+"""SolrClient with servers that fail in every way, and problems of a schema. No Solr is needed."""
 
 import json
 import socket
@@ -134,9 +134,9 @@ def test_error_hides_login_of_address(answer, capsys):
     with server(answer) as (url, _), client(with_login(url), max_retry_seconds=0.3, timeout=0.3) as solr:
         with pytest.raises((IndexingError, SolrRejectedError)) as raised:
             solr.add([{"id": "1"}])
-        told = f"{raised.value}{capsys.readouterr().err}{solr.url}"
-    assert SECRET not in told
-    assert url in told
+        output = f"{raised.value}{capsys.readouterr().err}{solr.url}"
+    assert SECRET not in output
+    assert url in output
 
 
 @pytest.mark.parametrize(

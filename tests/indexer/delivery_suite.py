@@ -1,7 +1,7 @@
-"""What every writer to a server does, as tests: a subclass runs the same stories with its writer and a real server.
+"""Tests that every writer to a server must pass: a subclass runs them with its writer and a real server.
 
-It gives a fixture ``server``: a running :class:`tests.services.Service` without documents, which has ``url`` and
-``ids(query)``; and what :class:`DeliverySuite` leaves open.
+It provides a fixture ``server``: a running :class:`tests.services.Service` without documents, with ``url`` and
+``ids(query)``; and the abstract parts of :class:`DeliverySuite`.
 """
 
 import re
@@ -33,7 +33,7 @@ def crawl_settings(folder):
 
 
 def page_fields(number, **fields):
-    """Return the fields of a document as a crawl makes them; one that is given as None is left out."""
+    """Return the fields of a document as in a crawl; without those set to None."""
     given = {
         "url": f"http://example.org/{number}",
         "host": "example.org",
@@ -49,12 +49,12 @@ def page_fields(number, **fields):
 
 
 def page_doc(number, **fields):
-    """Return a document as a crawl makes them."""
+    """Return a document as in a crawl."""
     return doc(f"org.example:http/{number}", **page_fields(number, **fields))
 
 
 def write(conf, *documents, deleted=()):
-    """Write documents, then deletes, and commit; return how many documents were refused."""
+    """Write documents, then deletes, and commit; return the number of rejected documents."""
     with IndexWriters(conf) as writers:
         for document in documents:
             writers.write(document)
@@ -65,13 +65,13 @@ def write(conf, *documents, deleted=()):
 
 
 def whole(numbers, score=2.0):
-    """Return what makes documents of ids, as the job does."""
+    """Return a function that builds documents of ids, as the job does."""
     made = {page_doc(number).id: page_doc(number, pagerank=str(score)) for number in numbers}
     return lambda ids: [made[each] for each in ids]
 
 
 def set_scores(conf, scores, share=0.02):
-    """Let pages have scores, by number; return what was counted."""
+    """Update scores of pages, by number; return the counts."""
     made = {page_doc(number).id: page_doc(number, pagerank=str(score)) for number, score in scores.items()}
     with IndexWriters(conf) as writers:
         named = {page_doc(number).id: score for number, score in scores.items()}
@@ -81,13 +81,13 @@ def set_scores(conf, scores, share=0.02):
 
 
 def sorted_ties(conf, *numbers):
-    """Return documents of one score as the index orders them."""
+    """Return documents of equal score in the order of the index."""
     urls = [hit.fields["url"] for hit in search(conf, "words").hits]
     return sorted(numbers, key=lambda number: urls.index(f"http://example.org/{number}"))
 
 
 def table_of(conf, *keys, signature=None, **values):
-    """Put pages into the table that are ready to be indexed."""
+    """Add pages to the table that are ready for indexing."""
     store = open_store(conf, WebPage)
     store.create()
     with store.batch() as batch:
@@ -99,7 +99,7 @@ def table_of(conf, *keys, signature=None, **values):
 
 
 def make_gone(conf, key):
-    """Note of a page in the table that it is gone."""
+    """Mark a page in the table as gone."""
     changed = WebPage({}, frozenset())
     changed.status = CrawlStatus.GONE
     with open_store(conf, WebPage).batch() as batch:
@@ -108,15 +108,15 @@ def make_gone(conf, key):
 
 class DeliverySuite:
     name = ""
-    """What messages call the server."""
+    """Name of the server in messages."""
     description = ""
     """The writer's description of itself, up to the address."""
     address = ""
-    """The property that names the server."""
+    """Property with the address of the server."""
     batch_size = ""
-    """The property that says how many documents go at once."""
+    """Property with the number of documents per request."""
     complaint = ""
-    """What the server says of the date "soon"."""
+    """The server's complaint about the date "soon"."""
 
     def settings(self, url, **more):
         """Return a configuration whose documents go to ``url``."""
@@ -127,7 +127,7 @@ class DeliverySuite:
         raise NotImplementedError
 
     def check_crawl(self, server, keys, host):
-        """Look closer at the documents of a crawl of one host."""
+        """Verify the documents of a crawl of one host."""
         raise NotImplementedError
 
     def copy_title_to_date(self, folder):

@@ -15,7 +15,7 @@ from nutch2py.records.webpage import WebPage
 
 
 def page(**values: Any) -> WebPage:
-    """Return a page that was parsed well, with ``values`` set."""
+    """Return a successfully parsed page with ``values``."""
     made = WebPage()
     made.parse_status = ParseStatus(1)
     made.status = 2
@@ -25,7 +25,7 @@ def page(**values: Any) -> WebPage:
 
 
 def doc(doc_id: str, **fields: str | list[str]) -> NutchDocument:
-    """Return a document of an id and fields."""
+    """Return a document with an id and fields."""
     made = NutchDocument()
     made.add("id", doc_id)
     for name, value in fields.items():
@@ -35,7 +35,7 @@ def doc(doc_id: str, **fields: str | list[str]) -> NutchDocument:
 
 
 def recorded_rows(recording: Path) -> Iterator[tuple[str, dict[bytes, dict[bytes, bytes]]]]:
-    """Yield key and cells of the recorded table as it was after its last job."""
+    """Yield key and cells of the recorded table as of after its last job."""
     with gzip.open(recording / "dumps" / "round5-index.jsonl.gz", "rt", encoding="utf-8") as dump:
         for line in dump:
             row = json.loads(line)

@@ -116,7 +116,7 @@ def test_http_date_cases(cases):
     passed = total = 0
     for case in cases("http_date"):
         if case["args"]["fn"] != "toLong":
-            continue  # writing HTTP dates is the fetcher's
+            continue  # the fetcher formats HTTP dates
         total += 1
         expected = None if isinstance(case["expect"], dict) else case["expect"]
         assert parse_date(case["input"]) == expected

@@ -133,7 +133,7 @@ def test_recorded_crawl_gives_documents_of_nutch(conf, recording):
     for key, cells in recorded_rows(recording):
         record = WebPage(cells, builder.fields)
         document = builder.build(key, record) if Mark.UPDATEDB in record.markers else None
-        # Nutch marks a row as indexed when, and only when, it made a document of it
+        # Nutch marks a row as indexed if and only if it built a document of it.
         assert (document is not None) is (Mark.INDEX in record.markers), key
         if document is not None:
             indexed += 1

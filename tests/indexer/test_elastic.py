@@ -144,7 +144,7 @@ def _definition():
 
 @pytest.mark.parametrize("words", [True, False])
 def test_scores_are_partial_updates_with_full_source(opensearch, tmp_path, words):
-    """With our words in ``_source``, and without any."""
+    """With our term fields in ``_source``, and without."""
     definition, given = _definition(), {}
     if words:
         del definition["mappings"]["_source"]
@@ -272,11 +272,11 @@ def test_login_over_tls_is_used_and_hidden(opensearch, tmp_path, capsys):
         writers.prepare()
         print(writers.describe())
         assert write(conf, page_doc(1), page_doc(2, tstamp="soon")) == 1
-        with pytest.raises(ConfigurationError) as told:
+        with pytest.raises(ConfigurationError) as raised_error:
             IndexWriters(settings(url.replace("//", "//nutch:gehéim@"))).prepare()
     assert opensearch.ids() == ["org.example:http/1"]
     said = capsys.readouterr()
-    assert "gehéim" not in said.out + said.err + str(told.value)
+    assert "gehéim" not in said.out + said.err + str(raised_error.value)
     assert "use authentication (true)" in said.out
 
 

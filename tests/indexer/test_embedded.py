@@ -293,7 +293,7 @@ def test_index_folder_is_next_to_table(conf, tmp_path):
     conf.set("storage.crawl.id", "c1")
     assert index_path(conf) == tmp_path / "crawldata" / "c1_index"
     conf.set("storage.data.store", "hbase://gateway:9090")
-    assert index_path(conf) == Path.cwd() / "c1_index"  # where the command was given, whatever folder tasks run in
+    assert index_path(conf) == Path.cwd() / "c1_index"  # the command's working directory, wherever tasks run
     conf.set("index.embedded.path", "/elsewhere")
     assert str(index_path(conf)) == "/elsewhere"
 
@@ -438,7 +438,7 @@ print(searcher.search("words")[0])
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root becomes another user")
 def test_read_only_user_can_search(conf, tmp_path):
-    """As a server of another user does; what is committed meanwhile is seen by a reload, and nothing is left behind."""
+    """Search as a server of another user does; a reload shows new commits, and no file remains."""
     with tempfile.TemporaryDirectory() as place:
         Path(place).chmod(0o755)
         conf.set("index.embedded.path", f"{place}/index")

@@ -1,4 +1,4 @@
-"""The embedded index with several processes at once, and with processes killed while they write."""
+"""The embedded index with several concurrent processes, and with processes killed during writes."""
 
 import multiprocessing
 import signal
@@ -47,7 +47,7 @@ def test_concurrent_writers_and_searchers_work(conf):
         process.join()
         assert process.exitcode == 0
     assert all(count <= 500 for count in seen)
-    assert EmbeddedSearcher(conf).count() == 500  # the overlapping ids are there once
+    assert EmbeddedSearcher(conf).count() == 500  # overlapping ids exist once
     assert search(conf, "number160").total == 1
 
 
@@ -101,7 +101,7 @@ def test_writer_waits_for_lock_up_to_timeout(conf):
     with pytest.raises(LockedError, match=r"locked by another process .* raise index\.lock\.timeout"):
         writer.commit()
     assert strike(holder)
-    writer.commit()  # nothing gathered is lost by the failure
+    writer.commit()  # the failure loses no document of the batch
     assert search(conf, "word").total == 1
 
 

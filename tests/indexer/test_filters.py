@@ -127,7 +127,7 @@ INTERVAL = 2_592_000
 @pytest.mark.parametrize(
     ("marks", "fetch_time", "due"),
     [
-        ({}, NOW, 0),  # fetched and parsed, updatedb has not run
+        ({}, NOW, 0),  # fetched and parsed, before updatedb
         ({Mark.FETCH: "2", Mark.UPDATEDB: "1"}, NOW, NOW - 999),  # fetched again, updatedb has not run again
         ({Mark.UPDATEDB: "1"}, NOW + INTERVAL * 1000, NOW - 999),  # fetchTime is that of the next fetch
         ({Mark.UPDATEDB: "1"}, NOW + 86_400_000, NOW),  # a failed refetch is tried again in a day

@@ -1,4 +1,4 @@
-"""The indexing filters beside basic, anchor and more: the public cases, then what they leave open."""
+"""The indexing filters other than basic, anchor and more."""
 
 import pytest
 
@@ -77,8 +77,7 @@ def test_replace_cases(cases):
     assert len(found) == 9
 
 
-# Suffixes of Nutch's own list of 2.x that the public suffix list does not have (or has no longer): the label that is
-# left there is the public suffix.
+# Suffixes of Nutch 2.x that the public suffix list lacks (or has no longer): the label that remains is the suffix.
 NOT_PUBLIC = {
     "http://www.c.nic.uk/": "uk",
     "http://www.d.govt.uk/": "uk",

@@ -1,4 +1,4 @@
-"""Scores into the embedded index without documents: found and shown as if all had been indexed anew."""
+"""Score updates in the embedded index without documents: searches find the same as after indexing again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def at(folder: Path, **properties: object) -> Configuration:
 
 
 def document(number: int, score: float | None) -> NutchDocument:
-    """A document with values in every column, and some without."""
+    """Return a document with values in every column, or without some."""
     fields: dict[str, str | list[str]] = {
         "url": f"http://www.host{number % 7}.org/folder{number % 3}/page/{number}",
         "host": f"www.host{number % 7}.org",
@@ -75,7 +75,7 @@ def set_scores(conf: Configuration, scores: dict[str, float], documents: dict[st
 
 
 def answers(conf: Configuration) -> dict[str, object]:
-    """All that can be asked: hits with scores and fields, facets, narrowed, newest; equal ones by their ids."""
+    """Return results of all kinds of queries: hits with scores and fields, facets, filters, newest first."""
     searcher = EmbeddedSearcher(conf)
     found: dict[str, object] = {"count": searcher.count()}
     for query in ("word", "page", "host:host3.org", "12", "pagerank:1.5"):
@@ -99,7 +99,7 @@ def _by_score(hit: tuple[float, dict[str, str]]) -> tuple[float, str]:
 
 
 def made(folder: Path, scores: list[float | None], **properties: object) -> Configuration:
-    """An index of all documents, in several segments, of which some are deleted."""
+    """Yield an index of all documents in several segments, some of them deleted."""
     conf = at(folder, **properties)
     for start in range(0, DOCUMENTS, 20):
         write(conf, [document(number, scores[number]) for number in range(start, start + 20)])
@@ -116,25 +116,25 @@ def drawn(seed: int, low: float = 0.2, high: float = 5.0) -> list[float | None]:
 def test_score_update_answers_equal_rebuilt_index(fields: str, tmp_path: Path) -> None:
     before, after = drawn(1), [each or 0.5 for each in drawn(2)]
     changed = made(tmp_path / "changed", before, index__weight__fields=fields)
-    anew = made(tmp_path / "anew", [*after], index__weight__fields=fields)
+    rebuilt = made(tmp_path / "rebuilt", [*after], index__weight__fields=fields)
     unchanged = answers(changed)
     scores = {document(number, None).id: float(format_java_float(score)) for number, score in enumerate(after)}
     assert set_scores(changed, scores) == {"alone": DOCUMENTS - 2, "absent": 2}
-    assert answers(changed) == answers(anew) != unchanged
+    assert answers(changed) == answers(rebuilt) != unchanged
     assert set_scores(changed, scores) == {"same": DOCUMENTS - 2, "absent": 2}
 
 
 def test_later_writes_deletes_and_merges_keep_scores(tmp_path: Path) -> None:
     after = [each or 0.5 for each in drawn(2)]
-    changed, anew = made(tmp_path / "changed", drawn(1)), made(tmp_path / "anew", [*after])
+    changed, rebuilt = made(tmp_path / "changed", drawn(1)), made(tmp_path / "rebuilt", [*after])
     set_scores(
         changed, {document(number, None).id: float(format_java_float(score)) for number, score in enumerate(after)}
     )
-    for conf in (changed, anew):
+    for conf in (changed, rebuilt):
         for number in range(60, 72):  # each a segment of its own: tantivy merges the small ones
             write(conf, [document(number, 1.0)], deleted=(document(number - 40, None).id,))
         write(conf, [document(3, 2.0)])
-    assert answers(changed) == answers(anew)
+    assert answers(changed) == answers(rebuilt)
     segments = json.loads((index_path(changed) / "meta.json").read_text())["segments"]
     assert len(segments) < 12, "nothing was merged"
 
@@ -200,14 +200,14 @@ def test_missing_index_is_reported(conf: Configuration) -> None:
 
 
 STEPS = ("_link_or_copy", "_sync_dir", "_replace_json", "_commit_segments")
-"""What replace_scores does on the disk, beside what tantivy makes in the scratch folder."""
+"""Disk operations of replace_scores, apart from tantivy's in the temporary index."""
 FORK = multiprocessing.get_context("fork")
 
 
 def stepping(patch: pytest.MonkeyPatch, reach: Callable[[str], object]) -> None:
-    """Let ``reach`` be told of each step on the disk, before it and behind it, and of the scratch index."""
+    """Call ``reach`` before and after each disk operation, and for the temporary index."""
 
-    def told(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    def traced(name: str, step: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(step)
         def run(*arguments: Any) -> Any:
             reach(f"{name} before")
@@ -218,9 +218,9 @@ def stepping(patch: pytest.MonkeyPatch, reach: Callable[[str], object]) -> None:
         return run
 
     for name in STEPS:
-        patch.setattr(score_columns, name, told(name, getattr(score_columns, name)))
+        patch.setattr(score_columns, name, traced(name, getattr(score_columns, name)))
     columns = score_columns._SegmentView.write_columns
-    patch.setattr(score_columns._SegmentView, "write_columns", told("columns", columns))
+    patch.setattr(score_columns._SegmentView, "write_columns", traced("columns", columns))
 
 
 def die_at(number: int, conf: Configuration, scores: dict[str, float]) -> None:
@@ -254,7 +254,7 @@ def test_killed_at_every_step_leaves_old_or_new_state(conf: Configuration) -> No
         found = answers(killed)
         assert found in (before, after), reached[number]
         outcomes.append(found == after)
-        write(killed, [document(20, 1.0)])  # a commit collects what the dead has left
+        write(killed, [document(20, 1.0)])  # a commit removes files of the killed process
         write(killed, [], deleted=(document(20, None).id,))
         set_scores(killed, scores)
         assert answers(killed) == after, reached[number]
@@ -289,17 +289,17 @@ def test_full_disk_leaves_index_unchanged(step: str, conf: Configuration) -> Non
 
 
 def test_disk_without_hard_links_uses_copies(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 
     write(conf, [document(number, 1.0) for number in range(6)])
-    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    monkeypatch.setattr(Path, "hardlink_to", fail)
     assert set_scores(conf, {document(0, None).id: 2.0}) == {"alone": 1}
     assert (EmbeddedSearcher(conf).get_document(document(0, None).id) or {})["pagerank"] == "2.0"
 
 
 def test_concurrent_score_updates_and_writer_are_serialized(conf: Configuration) -> None:
-    """Each waits for the lock; whoever comes last finds segments of other names than those it had looked at."""
+    """Each waits for the lock; a later one finds segments with other names than it had read."""
     write(conf, [document(number, 1.0) for number in range(12)])
     first = {document(number, None).id: 2.0 for number in range(4)}
     second = {document(number, None).id: 3.0 for number in range(4, 8)}
@@ -319,7 +319,7 @@ def test_concurrent_score_updates_and_writer_are_serialized(conf: Configuration)
     shown = [float((found[number] or {})["pagerank"]) for number in range(1, 12)]
     assert shown[:4] == [2.0, 2.0, 2.0, 3.0]
     assert shown[5:] == [3.0, 3.0, 1.0, 1.0, 1.0, 1.0]
-    assert shown[4] in (1.5, 3.0)  # of the two that changed it at once, one
+    assert shown[4] in (1.5, 3.0)  # of one of the two concurrent changes
 
 
 def test_foreign_tantivy_files_are_kept(conf: Configuration) -> None:
@@ -334,7 +334,7 @@ def test_foreign_tantivy_files_are_kept(conf: Configuration) -> None:
 
 
 def test_every_index_column_is_rebuilt(conf: Configuration) -> None:
-    """One that is added to the schema and not carried over would be lost with the first scores."""
+    """A column that is added to the schema and not copied would be lost with the first score update."""
     write(conf, [document(1, 1.0)])
     fields = json.loads((index_path(conf) / "meta.json").read_text())["schema"]
     columns = {each["name"] for each in fields if each["options"].get("fast")}

@@ -196,12 +196,12 @@ def test_fields_can_be_renamed_by_mapping(solr, tmp_path):
 
 
 def _documents(solr):
-    """Return Lucene's own number of each document, which one that is made anew does not keep."""
+    """Return Lucene's internal number of each document, which changes when a document is rebuilt."""
     return {each["id"]: each["[docid]"] for each in solr.select("*:*", fl="id,[docid]")["response"]["docs"]}
 
 
 def test_scores_are_updated_in_place(solr):
-    """Words that are not stored are found still, and no document was made anew."""
+    """Terms that are not stored still match, and no document was rebuilt."""
     conf = settings(solr.url)
     write(conf, *(page_doc(number, pagerank="1.0") for number in range(5)))
     numbers = _documents(solr)
@@ -278,7 +278,7 @@ def test_solr_cloud_is_written_by_collection_name(solr):
     write(settings(address.removesuffix("/nutch"), **cloud), page_doc(1, title="北京奥运会"), page_doc(2))
     conf = settings(address, search_backend="solr")
     assert [hit.id for hit in search(conf, "奥运会").hits] == ["org.example:http/1"]
-    pytest.importorskip("kazoo", reason="kazoo, with which ZooKeeper is asked, is not installed")
+    pytest.importorskip("kazoo", reason="kazoo, the client of ZooKeeper, is not installed")
     conf = settings("", **cloud, solr_zookeeper_hosts=solr.zookeeper(), plugin_includes="indexer-solr")
     write(conf, page_doc(3), deleted=["org.example:http/2"])
     assert {hit.id for hit in search(settings(address, search_backend="solr"), "page").hits} == {

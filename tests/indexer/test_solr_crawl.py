@@ -1,4 +1,4 @@
-"""A crawl's jobs before a real Solr: what arrives, what is left out, and that a Solr that goes away changes nothing."""
+"""A crawl's jobs with a real Solr: documents sent, documents skipped, and no change while Solr is unavailable."""
 
 import json
 import threading
@@ -29,7 +29,7 @@ TEXTS = {
 
 
 class _Site(BaseHTTPRequestHandler):
-    """The pages of the near misses, linked from the first; some that say noindex, are equal, moved, gone or broken."""
+    """The pages of the near misses, linked from the first; some with noindex, duplicates, moved, gone or broken."""
 
     def do_GET(self):
         name = self.path.strip("/")
@@ -54,7 +54,7 @@ class _Site(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, *_):
-        """Say nothing."""
+        """Disable the log."""
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def site():
 
 @pytest.fixture(scope="module")
 def crawled(solr_server, tmp_path_factory):
-    """Give the configuration of a crawl that was indexed in Solr and in the embedded index, and the site's address."""
+    """Yield the configuration of a crawl indexed in Solr and in the embedded index, and the site's address."""
     solr_server.start()
     solr_server.clear()
     folder = tmp_path_factory.mktemp("crawl")
@@ -184,8 +184,8 @@ def test_documents_rejected_by_solr_are_reported(solr, tmp_path, capfd, runner):
     table_of(conf, *keys)
     index(conf, "-all")
     said = capfd.readouterr()
-    refusals = [line for line in said.err.splitlines() if "Solr rejects the document" in line]
-    assert sorted(line.split()[5] for line in refusals) == [f"{key}:" for key in keys]
+    rejections = [line for line in said.err.splitlines() if "Solr rejects the document" in line]
+    assert sorted(line.split()[5] for line in rejections) == [f"{key}:" for key in keys]
     assert "0 documents added, 0 deleted, 0 skipped, 3 rejected by the index" in said.out
 
 

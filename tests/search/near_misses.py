@@ -1,7 +1,7 @@
-"""Pages about eight things of 2008 and 2009, and pages that are near misses of them, for every index to be asked.
+"""Pages about eight subjects of 2008 and 2009, and pages that nearly match them, as queries for every index.
 
-Each of ``QUERIES`` has a page of its own; there are pages that mention it, and pages that have its characters, or parts
-of its words, and not the thing itself. Only the texts differ: weights, dates and sites are the same.
+Each of ``QUERIES`` has its own page. Other pages mention the subject, or contain its characters or parts of its words
+without the subject itself. Only the texts differ: weights, dates and sites are equal.
 """
 
 from tests.indexer.pages import doc
@@ -15,7 +15,7 @@ PAGES = {
     "flu": ("猪流感病毒", "猪流感病毒在墨西哥传播，医生研究猪流感病毒的疫苗。"),
     "rockets": ("火箭季后赛直播", "火箭季后赛直播：姚明带领火箭打湖人，今晚有季后赛直播。"),
     "snooker": ("斯诺克世锦赛", "斯诺克世锦赛在谢菲尔德举行，丁俊晖参加斯诺克世锦赛。"),
-    # the same characters, other things
+    # The same characters in other subjects.
     "panama": ("巴拿马", "巴拿马运河连接两个大洋，巴拿马的船很多。"),
     "austria": ("奥地利", "奥地利的马会在维也纳，巴士到北边的会场。京剧团也来了。"),
     "characters": ("字", "会 奥 运 京 北 马 巴 机 危 融 金 坛 论 洲 亚 毒 病 猪"),
@@ -28,7 +28,7 @@ PAGES = {
     "forum": ("技术论坛", "程序员的论坛，亚洲用户很多。"),
     "snooker_bar": ("台球", "斯诺克球桌出售。"),
     "athletics": ("田径", "田径世锦赛在柏林举行，博尔特打破世界纪录。"),
-    # they mention it
+    # Pages that mention the subjects.
     "olympics_history": (
         "奥运会历史",
         "奥运会从雅典开始。" + "每四年举行一次，城市轮流承办。" * 5 + "2008年轮到北京奥运会。",
@@ -45,10 +45,10 @@ QUERIES = {
     "火箭季后赛直播": "rockets",
     "斯诺克世锦赛": "snooker",
 }
-"""Query -> the page that is to come first."""
+"""Query -> the page that must be first."""
 
 MENTIONED = {"北京奥运会": {"olympics_history"}, "金融危机": {"economy"}}
-"""Query -> the other pages that it may find."""
+"""Query -> other pages that may match."""
 
 
 def documents():

@@ -1,7 +1,7 @@
-"""Pages in five languages, and 60 queries with the pages that they have to find, the best first.
+"""Pages in five languages, and 60 queries with the pages that must match, the best first.
 
-``PAGES``: name -> (language, title, content). ``QUERIES``: query -> names, each of which must be found in this order;
-other pages may be found behind them, those after ``|`` must not be found at all. ``a/b``: they count the same.
+``PAGES``: name -> (language, title, content). ``QUERIES``: query -> names that must match in this order. Other pages
+may follow; those after ``|`` must not match. ``a/b``: in either order.
 """
 
 from tests.indexer.pages import doc
@@ -90,7 +90,7 @@ PAGES = {
 }
 
 QUERIES = {
-    # English: several words, forms of words, words that say little, fields, quotes
+    # English: several words, forms of words, stopwords, fields, quotes
     "package manager": "manager rights",
     "packages managers": "manager rights",
     '"package manager"': "manager | rights",
@@ -117,7 +117,7 @@ QUERIES = {
     "title:engine": "search/engine | jidousha",
     "search engine lang:en": "search engine | kensaku",
     "run OR stock": "running stock | who",
-    # simplified Chinese, which finds the traditional
+    # simplified Chinese, which matches the traditional
     "自由软件": "ruanjian",
     "软件": "ruanti-tw ruanjian yingjian | dongwu-tw",
     "软件开发": "ruanti-tw",
@@ -130,7 +130,7 @@ QUERIES = {
     "数据库索引": "shujuku",
     "金融危机": "jingrong | yinhang",
     "台北美食": "taibei-tw",
-    # traditional, which finds the simplified
+    # traditional, which matches the simplified
     "軟體": "ruanti-tw ruanjian yingjian | dongwu-tw",
     "自由軟體": "ruanjian | dongwu-tw",
     "網際網路": "hulianwang wanglu-tw",
@@ -161,7 +161,7 @@ QUERIES = {
 
 
 def documents():
-    """Yield the pages as documents, alike in all but their texts and dates."""
+    """Yield the pages as documents that differ only in texts and dates."""
     for number, (name, (lang, title, content)) in enumerate(PAGES.items()):
         host = f"{lang.lower()}.example.org"
         yield doc(
@@ -182,7 +182,7 @@ def name_of(document_id):
 
 
 def wrong(found_by):
-    """Return what is not as it must be. ``found_by``: query -> ids that it finds, the best first."""
+    """Return the deviations from the suite. ``found_by``: query -> ids of hits, the best first."""
     errors = []
     for query, expected in QUERIES.items():
         first, _, never = expected.partition("|")

@@ -1,4 +1,4 @@
-"""Collapse: near copies of texts as one hit, hostile texts, deep pages, indexes without sketches."""
+"""Collapsing: near copies as one hit, hostile texts, deep pages, indexes without sketches."""
 
 import random
 
@@ -48,13 +48,13 @@ def near(conf, start=0, rows=10, query="needle", **narrowed):
         (text_of(1), text_of(1, 10), True),
         (text_of(1), text_of(1, 100), False),
         (text_of(1), text_of(2), False),
-        (text_of(1), f"{text_of(1)} {text_of(1)}", True),  # a word that is repeated makes no other page
-        ("rain on monday", "rain on tuesday", False),  # of few words each one counts
+        (text_of(1), f"{text_of(1)} {text_of(1)}", True),  # repeated words change nothing
+        ("rain on monday", "rain on tuesday", False),  # with few words every word counts
         ("rain on monday", "Monday: rain on …", True),
         ("word " * 1_000_000, "word", True),
         ("这一章介绍历史，下一章介绍现状。", "这一章介绍历史，下一章介绍现状", True),
         ("这一章介绍历史，下一章介绍现状。", "这一章介绍历史，下一章介绍将来。", False),
-        ("a\ud800b c", "c a\udfffb", True),  # half of a pair is no letter
+        ("a\ud800b c", "c a\udfffb", True),  # half of a surrogate pair is no letter
     ],
 )
 def test_texts_sharing_most_words_are_near_duplicates(one, other, alike):
@@ -116,7 +116,7 @@ def test_same_host_pages_sharing_menus_are_not_duplicates(tmp_path):
 
 
 def test_ten_thousand_copies_hide_no_other_hit(tmp_path):
-    """A text that everybody has is one hit, with its number; what stands behind it is shown."""
+    """A text that all pages share is one hit with its number; other hits follow."""
     texts = ["needle needle needle and no more"] * 10_000 + [text_of(seed) for seed in range(25)]
     conf = written(tmp_path / "index", pages(*texts))
     found = near(conf)
@@ -128,7 +128,7 @@ def test_ten_thousand_copies_hide_no_other_hit(tmp_path):
     counted = open_search_backend(conf).facets("needle", {})["host"]
     assert sum(number for _, number in counted) == 10_025
     conf.set("index.search.collapse", "near")
-    walked, cursor = 0, "*"  # a cursor gives every page
+    walked, cursor = 0, "*"  # a cursor returns every page
     while cursor:
         result, cursor = open_search_backend(conf).search_with_cursor("needle", SearchOptions(), 0, 1_000, cursor)
         walked += len(result.hits)
@@ -138,20 +138,20 @@ def test_ten_thousand_copies_hide_no_other_hit(tmp_path):
 def test_collapse_inspects_at_most_thousand_hits():
     asked = []
 
-    def find(begin, rows, without):
-        asked.append((begin, rows))
-        return 50_000, [ScoredDocument(1.0, {"id": str(n)}, sketched(text_of(n))) for n in range(begin, begin + rows)]
+    def find(first, rows, without):
+        asked.append((first, rows))
+        return 50_000, [ScoredDocument(1.0, {"id": str(n)}, sketched(text_of(n))) for n in range(first, first + rows)]
 
     found = collapse_hits(find, "near", 995, 10)
-    assert asked == [(begin, 100) for begin in range(0, 1000, 100)]
+    assert asked == [(first, 100) for first in range(0, 1000, 100)]
     assert (found.total, found.collapsed_total, len(found.hits)) == (50_000, 1_000, 5)
-    assert collapse_hits(lambda begin, rows, without: (0, []), "near", 0, 10) == (0, [], 0, "")
+    assert collapse_hits(lambda first, rows, without: (0, []), "near", 0, 10) == (0, [], 0, "")
 
 
 def test_older_index_explains_missing_collapse():
-    def find(begin, rows, without):
+    def find(first, rows, without):
         return 2, [ScoredDocument(2.0, {"id": "a", "host": "h"}), ScoredDocument(1.0, {"id": "b", "host": "h"})][
-            begin : begin + rows
+            first : first + rows
         ]
 
     found = collapse_hits(find, "near", 0, 10)

@@ -1,4 +1,4 @@
-"""The measures, by numbers worked out by hand, and the command on an index."""
+"""Ranking metrics against numbers computed by hand, and the command on an index."""
 
 import doctest
 import json

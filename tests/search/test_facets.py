@@ -1,4 +1,4 @@
-"""What results are narrowed by in the embedded index, of this layout and of earlier ones."""
+"""Facets in the embedded index, of this layout and of earlier ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Freshness: the formula, hostile dates and half-lives, and that no better page is left behind."""
+"""Freshness: the formula, hostile dates and half-lives, and that no better page is missed."""
 
 import math
 import random
@@ -52,8 +52,8 @@ def test_freshness_boosts_newer_pages_only_when_requested(tmp_path):
     conf.set("index.search.freshness", "30")
     assert names(conf) == ["new", "middle", "old"]
     assert names(conf, half_life_days=0.0)[0] == "old"
-    told = open_search_backend(conf).explain("needle", "middle")
-    assert told.startswith("score = relevance × weight × freshness\nfreshness: 0.69")
+    explanation = open_search_backend(conf).explain("needle", "middle")
+    assert explanation.startswith("score = relevance × weight × freshness\nfreshness: 0.69")
     conf.set("index.search.freshness.share", "0")
     assert names(conf)[0] == "old"
 
@@ -89,7 +89,7 @@ def test_cursor_keeps_its_start_time():
 
 @pytest.mark.parametrize("layout", range(1, SCHEMA_VERSION + 1))
 def test_cursor_walks_index_of_any_layout(layout, tmp_path, monkeypatch):
-    """Where freshness counts, and in one of 0.1.0, which has no dates, where it cannot."""
+    """With freshness, and in an index of 0.1.0, which has no dates, without."""
     monkeypatch.setattr(index_directory, "SCHEMA_VERSION", layout)
     pages = [page(f"page{number}", date=ago(number)) for number in range(7)]
     conf = written(tmp_path / "index", pages, **{"index.search.freshness": "30"})
@@ -105,7 +105,7 @@ def test_cursor_walks_index_of_any_layout(layout, tmp_path, monkeypatch):
 
 
 def test_freshness_weighs_every_document(tmp_path):
-    """Among a thousand that are found, the newest stand wherever relevance alone puts them."""
+    """Among a thousand matches the newest may have any rank by relevance alone."""
     chance = random.Random(7)
     ages = [chance.choice([1, 50, 400, 3000]) for _ in range(1000)]
     pages = [

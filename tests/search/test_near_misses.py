@@ -1,4 +1,4 @@
-"""The eight queries find the right page first, on the embedded index and in Solr: Chinese is searched by words."""
+"""The eight queries find the right page first, in the embedded index and in Solr: Chinese is searched by words."""
 
 import pytest
 

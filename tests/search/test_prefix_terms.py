@@ -1,4 +1,4 @@
-"""Words that begin as what was typed: read in pages, as for Solr and OpenSearch, and of the embedded dictionary."""
+"""Terms with a prefix: read from pages, as for Solr and OpenSearch, and from the embedded dictionary."""
 
 from collections import Counter
 
@@ -15,7 +15,7 @@ __all__ = ["embedded"]
 
 
 class Reading(EmbeddedSearcher):
-    """The embedded index, asked as a server is: for pages, and numbers of pages."""
+    """The embedded index with the methods of a server: it returns pages and numbers of pages."""
 
     def prefix_terms(self, prefix, limit):
         pages = {}
@@ -30,9 +30,9 @@ class Reading(EmbeddedSearcher):
 
 @pytest.mark.parametrize("typed", BEGINNINGS)
 def test_prefix_terms_equal_dictionary_terms(embedded, typed):
-    read, told = Suggester(Reading(embedded)).suggest(typed), Suggester(EmbeddedSearcher(embedded)).suggest(typed)
-    assert sorted(read.queries) == sorted(told.queries)
-    assert read.pages == told.pages
+    read, listed = Suggester(Reading(embedded)).suggest(typed), Suggester(EmbeddedSearcher(embedded)).suggest(typed)
+    assert sorted(read.queries) == sorted(listed.queries)
+    assert read.pages == listed.pages
 
 
 def test_word_with_nested_stem_is_suggested(embedded):

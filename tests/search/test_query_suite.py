@@ -71,7 +71,7 @@ BEGINNINGS = (
 
 
 def agrees(conf, embedded):
-    """Check that an index finds what the suite says, and what the embedded index finds, in the same order."""
+    """Check that an index finds the suite's pages, and the same as the embedded index, in the same order."""
     index, own = open_search_backend(conf), open_search_backend(embedded)
     assert wrong(lambda query: [hit.id for hit in index.search(query, {}, 0, 100).hits]) == []
     for query in QUERIES:
@@ -102,7 +102,7 @@ def agrees(conf, embedded):
 
 
 def ages_alike(index, own):
-    """Check that newer pages gain by the one formula, whatever the half-life."""
+    """Check that newer pages gain by the same formula for every half-life."""
     dates = {document.id: int(datetime.fromisoformat(document.get("tstamp")).timestamp()) for document in documents()}
     for query, days in itertools.product(("软件", "index", "haus OR garten"), (0.001, 30, 700, 36_500)):
         fresh, _ = FreshnessSettings(Configuration()).resolve(days)
@@ -125,7 +125,7 @@ def ages_alike(index, own):
 
 
 def collapses_alike(index, own):
-    """Check that hits have the same sketches everywhere, that these can be left out, and hosts collapsed."""
+    """Check that hits have the same sketches in every index, can be excluded by them, and collapse by host."""
     plain = index.search_with_cursor("index", SearchOptions(), 0, 100)[0]
     sketches = {hit.id: hit.sketch for hit in plain.hits}
     assert sketches == {hit.id: hit.sketch for hit in own.search_with_cursor("index", SearchOptions(), 0, 100)[0].hits}
@@ -142,7 +142,7 @@ def collapses_alike(index, own):
 
 
 def follows_files_alike(conf, embedded, folder):
-    """Check that synonyms, stop words and the grain of queries count in every index."""
+    """Check that synonyms, stopwords and the granularity of queries apply in every index."""
     (folder / "synonyms.txt").write_text("zoo, 软件\nweb crawler, Suchmaschine, 検索", encoding="utf-8")
     (folder / "little.txt").write_text("please", encoding="utf-8")
     both = []
@@ -197,7 +197,7 @@ def test_opensearch_returns_same_pages_in_same_order(in_opensearch, embedded, tm
 
 
 def finds_without_sketches(conf):
-    """Check that an index made before there were sketches takes documents, is asked, and says what it cannot."""
+    """Check that an index older than sketches accepts documents, is searchable, and reports missing sketches."""
     assert write(conf, *documents()) == 0
     found, _ = open_search_backend(conf).search_with_cursor(
         "index", SearchOptions(collapse_mode="near", half_life_days=30.0), 0, 10

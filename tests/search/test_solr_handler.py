@@ -1,4 +1,4 @@
-"""The handler /nutch of the configset schema/solr, asked directly: what programs get of Solr without our server."""
+"""The handler /nutch of the configset schema/solr, queried directly as by other programs."""
 
 import pytest
 
@@ -12,7 +12,7 @@ OTHERWISE = {
     "Haus": "stemmed in English alone",
     "Häuser": "stemmed in English alone",
 }
-"""Queries that Solr answers in another way, and why."""
+"""Queries with other results in Solr, with the reasons."""
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,8 @@ def found_by(solr, query, **parameters):
 
 @pytest.mark.server("solr_server")
 def test_solr_handler_returns_expected_pages_in_order(in_solr, solr_server):
-    told = wrong(lambda query: found_by(solr_server, query))
-    assert {line.partition(":")[0] for line in told} == OTHERWISE.keys(), told
+    deviations = wrong(lambda query: found_by(solr_server, query))
+    assert {line.partition(":")[0] for line in deviations} == OTHERWISE.keys(), deviations
     own = open_search_backend(in_solr)
     same = 0
     for query in QUERIES:

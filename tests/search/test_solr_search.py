@@ -1,4 +1,4 @@
-"""What applications ask of the configset schema/solr, in a real Solr."""
+"""Typical queries of applications to the configset schema/solr, in a real Solr."""
 
 import pytest
 
@@ -130,7 +130,7 @@ def test_lucene_text_field_searches_all_fields(searched, query, operator, found)
 
 
 def test_user_dictionary_joins_words():
-    """Of several words behind ``=>`` a graph would come, and text_general does without flattenGraph."""
+    """Several words after ``=>`` would form a graph, which text_general avoids without flattenGraph."""
     lines = (ROOT / "schema" / "solr" / "conf" / "userdict.txt").read_text(encoding="utf-8").splitlines()
     rules = [line.split("=>") for line in lines if line and not line.startswith("#")]
     assert rules

@@ -1,4 +1,4 @@
-"""Other spellings for queries of the embedded index that find nothing."""
+"""Spelling correction for queries of the embedded index without hits."""
 
 import doctest
 
@@ -55,12 +55,12 @@ def searcher(tmp_path_factory):
         ("pagse -robots", "pages -robots"),
         ("pagse OR nothingofthekind", "pages OR nothingofthekind"),
         ("Мосвка", "москва"),
-        ("crawler", ""),  # it is found
+        ("crawler", ""),  # it has hits
         ("pgs", ""),  # too short
         ("xrawler", ""),  # another first letter
         ("elephants", ""),
-        ("crwaler elephants", ""),  # would find nothing either
-        ("title:crwaler", ""),  # asks a field
+        ("crwaler elephants", ""),  # the correction has no hits either
+        ("title:crwaler", ""),  # a field
         ("-crwaler", ""),
         ("北京奥运汇", ""),
         ("NOT", ""),

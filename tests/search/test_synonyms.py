@@ -1,4 +1,4 @@
-"""Synonyms and words that say little, by files: what they find, what they cost, what is refused."""
+"""Synonyms and stopwords from files: matches, cost, and invalid files."""
 
 import pytest
 
@@ -91,7 +91,7 @@ def test_meaningless_line_is_rejected(conf, tmp_path, line):
 
 
 def test_comment_starts_after_blank(conf, tmp_path):
-    """So that Q# is a word; and files of Solr, which begin with a licence, name none of its words."""
+    """Q# stays a word; and Solr's files start with a licence, which defines no words."""
     synonyms, little = tmp_path / "synonyms.txt", tmp_path / "little.txt"
     synonyms.write_bytes("\ufeff# of languages\r\n\r\nautomobile, Q#, spider # and more\r\n".encode())
     little.write_text("# Road to the crawler\nplease#d show # television\n", encoding="utf-8")
@@ -104,7 +104,7 @@ def test_comment_starts_after_blank(conf, tmp_path):
 
 @pytest.mark.parametrize("arrow", ["", " => word7"])
 def test_long_line_time_is_linear(conf, arrow):
-    """Each word of thousands knows as many of them as a query may have, the first of the line."""
+    """Each of thousands of words keeps as many of them as a query may have, the first of the line."""
     text = ", ".join(f"word{number}" for number in range(3000)) + arrow
     made = SynonymExpander(parse_synonyms(conf, text), Analyzer.from_conf(conf), frozenset({"en", "de"}))
     assert len(made._alternatives) == 3000
@@ -119,7 +119,7 @@ def test_word_in_many_lines_uses_first_lines(conf):
 
 
 def test_long_line_does_not_lengthen_query(conf, tmp_path):
-    """Five hundred words that find each other, and a query of as many of them."""
+    """Five hundred mutual synonyms, and a query of as many words."""
     file = tmp_path / "synonyms.txt"
     file.write_text(", ".join(["car", *(f"word{number}" for number in range(500))]), encoding="utf-8")
     other = conf.copy()
