@@ -223,7 +223,7 @@ def test_invalid_worker_configuration_ends_job(parsing: ParseWorkerClient, conf:
     ],
 )
 def test_worker_can_only_report_known_errors(name: str, raised: type[NutchError]) -> None:
-    with pytest.raises(NutchError, match="^a message$") as caught:
+    with pytest.raises(NutchError, match=r"^a message$") as caught:
         _check_response(ParseResponse(error=(name, "a message")))
     assert type(caught.value) is raised
 

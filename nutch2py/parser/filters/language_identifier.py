@@ -1,13 +1,16 @@
 """language-identifier: the language of a page, declared or detected from its text, offline.
 
 Declared: the first ``lang`` attribute, ``dc.language`` and ``content-language`` meta tags, then the header
-Content-Language (Nutch's HTMLLanguageParser). Detected: by CLD2 (package pycld2, which contains the model).
+Content-Language (Nutch's HTMLLanguageParser). Detected: by CLD2 (package pycld2), else by py3langid; both packages
+contain their models.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import unicodedata
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -22,6 +25,7 @@ from nutch2py.support.reporting import warn
 LANGUAGE_KEY = "language"
 """The metadata entry, named as in Nutch."""
 
+_MIN_PROBABILITY, _CERTAIN_PROBABILITY = 0.2, 0.95  # of py3langid, among about 100 languages
 _CODE_SEPARATOR = re.compile(r"[, ;.()=]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]+")
 # ISO 639-2 codes (bibliographic and terminological) and obsolete or wrong codes, by ISO 639-1 code
@@ -65,39 +69,61 @@ def identify_language(text: str, max_length: int = 2048, only_certain: bool = Fa
     Args:
         text: The text.
         max_length: Number of leading characters to use; 0 for all.
-        only_certain: Return None unless CLD2 reports the result as reliable.
+        only_certain: Return None unless the detector reports the result as reliable.
     """
-    cld2 = _load_cld2()
+    detect = _load_detector()
     cleaned = _CONTROL.sub(" ", unicodedata.normalize("NFC", text[: max_length if max_length > 0 else None]))
-    if not cleaned.strip():
+    if not any(map(str.isalpha, cleaned)):
         return None
-    try:
-        reliable, _, guesses = cld2.detect(cleaned, bestEffort=not only_certain)
-    except cld2.error:
-        return None
-    if only_certain and not reliable:
-        return None
-    code = guesses[0][1]
-    return None if code == "un" else _ISO_639_1_CODES.get(code, code.partition("-")[0])
+    code = detect(cleaned, only_certain)
+    return None if code is None else _ISO_639_1_CODES.get(code, code.partition("-")[0])
 
 
 @cache
-def _load_cld2() -> Any:
-    try:
-        import pycld2
-    except ImportError as error:
-        raise ConfigurationError(
-            "cannot identify the language of a text: the package pycld2 is not installed. Install it, set "
-            "lang.extraction.policy to detect, or remove language-identifier from plugin.includes"
-        ) from error
-    return pycld2
+def _load_detector() -> Callable[[str, bool], str | None]:
+    """Return a function from a text and ``only_certain`` to a language code or None."""
+    for load in (_load_cld2, _load_py3langid):
+        with contextlib.suppress(ImportError):
+            return load()
+    raise ConfigurationError(
+        "cannot identify the language of a text: neither pycld2 nor py3langid is installed. Install one, set "
+        "lang.extraction.policy to detect, or remove language-identifier from plugin.includes"
+    )
+
+
+def _load_cld2() -> Callable[[str, bool], str | None]:
+    import pycld2
+
+    def detect(text: str, only_certain: bool) -> str | None:
+        try:
+            reliable, _, guesses = pycld2.detect(text, bestEffort=not only_certain)
+        except pycld2.error:
+            return None
+        code: str = guesses[0][1]
+        return None if code == "un" or (only_certain and not reliable) else code
+
+    return detect
+
+
+def _load_py3langid() -> Callable[[str, bool], str | None]:
+    """Return the detector for Python 3.14 and later, which pycld2 does not support; it takes about 100 MB."""
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    identifier.set_languages([label for label in identifier.labels if len(label) == 2])
+
+    def detect(text: str, only_certain: bool) -> str | None:
+        code, probability = identifier.classify(text)
+        return code if probability >= (_CERTAIN_PROBABILITY if only_certain else _MIN_PROBABILITY) else None
+
+    return detect
 
 
 @cache
-def _is_cld2_available() -> bool:
-    """Return whether languages can be identified; warn once when not: pycld2 does not support every Python version."""
+def _is_detector_available() -> bool:
+    """Return whether languages can be identified; warn once when not."""
     try:
-        _load_cld2()
+        _load_detector()
     except ConfigurationError as error:
         warn(f"{error}; pages that do not declare their language get none")
         return False
@@ -114,7 +140,7 @@ class LanguagePolicy:
             raise ConfigurationError(
                 f"lang.extraction.policy has {min(unknown)!r}: write detect, identify or both in the order wanted"
             )
-        if {*self.methods} == {"detect", "identify"} and not _is_cld2_available():
+        if {*self.methods} == {"detect", "identify"} and not _is_detector_available():
             self.methods = ["detect"]
         self.max_length = conf.get_int("lang.analyze.max.length", 2048)
         self.only_certain = conf.get_bool("lang.identification.only.certain", False)
