@@ -260,7 +260,7 @@ class TestContract:
         message = str(caught.value)
         assert message.startswith(f"plug-in test ({__name__}:{cls}, {__file__}) lacks {lacking}")
         assert f"which nutch2py.interfaces.{loading.EXTENSION_POINTS[point].__name__} requires" in message
-        assert message.endswith("take it out of plugin.includes")
+        assert message.endswith("remove it from plugin.includes")
 
     def test_plugin_named_by_property_ignores_includes(self) -> None:
         with pytest.raises(ConfigurationError, match=r"lacks calculate, which .* or name another$"):

@@ -7,7 +7,7 @@ from typing import Any
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import IndexingFilter
 from nutch2py.plugins.loading import create_ordered_plugins
-from nutch2py.plugins.plugin_failures import raise_plugin_error
+from nutch2py.plugins.plugin_failures import PluginCall
 from nutch2py.records.document import NutchDocument
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import WebPage
@@ -23,11 +23,9 @@ class IndexingFilters:
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Run every filter; return None as soon as one does. Failures are PluginError or PageNotIndexableError."""
         current: NutchDocument | None = document
-        try:
-            for each in self.filters:
-                if current is None:
-                    return None
+        for each in self.filters:
+            if current is None:
+                return None
+            with PluginCall(each, url):
                 current = each.filter(current, url, page)
-        except Exception as error:  # noqa: BLE001 - reported with plug-in and page
-            raise_plugin_error(each, url, error)
         return current

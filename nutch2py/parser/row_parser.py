@@ -13,7 +13,7 @@ from nutch2py.parser.links.outlink_filter import OutlinkFilter
 from nutch2py.parser.parser_factory import ParserFactory
 from nutch2py.parser.robots_tag import agent_names, read_robots_directives
 from nutch2py.plugins.loading import create_named_plugin, plugin_id_of
-from nutch2py.plugins.plugin_failures import PluginError, describe_exception, raise_plugin_error
+from nutch2py.plugins.plugin_failures import PluginCall, PluginError, describe_exception
 from nutch2py.records.cells import ParseStatus
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
@@ -233,10 +233,8 @@ class RowParser:
         fetched = page.markers.get(Mark.FETCH)
         if former is not None and (fetched is None or page.markers.get(Mark.PARSE) != fetched):
             page.prev_signature = former
-        try:
+        with PluginCall(self.signature, url):
             page.signature = self.signature.calculate(url, page)
-        except Exception as error:  # noqa: BLE001 - raised again with the plug-in's name
-            raise_plugin_error(self.signature, url, error)
 
     def _apply_redirect(self, url: str, page: WebPage, status: ParseStatus) -> str:
         """Add the target of a meta refresh to the outlinks and leave other fields; return a line for the log."""

@@ -84,7 +84,7 @@ class PluginClass(NamedTuple):
             raise ConfigurationError(
                 f"plug-in {self.entry_point.name} ({self.entry_point.value}) cannot be created: "
                 f"{type(error).__name__}: {error}: "
-                "mend it, or take it out of plugin.includes"
+                "fix it, or remove it from plugin.includes"
             ) from error
         present = {*dir(made)}
         lacking = [name for name in required_attributes(self.interface) if name not in present]
@@ -107,7 +107,7 @@ class PluginClass(NamedTuple):
         """Return the error for missing members of the plug-in."""
         entry, file = self.entry_point, inspect.getfile(self.implementation)
         without = (
-            "name another" if _extension_point(entry) in ALWAYS_ENABLED_POINTS else "take it out of plugin.includes"
+            "name another" if _extension_point(entry) in ALWAYS_ENABLED_POINTS else "remove it from plugin.includes"
         )
         return ConfigurationError(
             f"plug-in {entry.name} ({entry.value}, {file}) lacks {' and '.join(missing)}, which "
@@ -173,7 +173,7 @@ def load_plugin(entry: EntryPoint) -> PluginClass:
     except Exception as error:
         raise ConfigurationError(
             f"plug-in {entry.name} ({entry.value}) cannot be loaded: {error}: install what it needs, "
-            "or take it out of plugin.includes"
+            "or remove it from plugin.includes"
         ) from error
     lacking = plugin.implementation.__abstractmethods__
     if lacking:

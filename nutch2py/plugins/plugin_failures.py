@@ -1,9 +1,9 @@
-"""What an exception of a plug-in does: the page it failed on is named and counted as failed, and the job goes on.
+"""Failures of plug-ins: an exception fails the page on which it happened, and the job continues.
 
-Whoever calls a plug-in catches what it raises and calls :func:`raise_plugin_error`, which gives it the plug-in's name
-and the page's URL; a ``try`` that catches nothing costs nothing. The job that works on the page catches the
-:class:`PluginError`, leaves the page as it was, and tells :class:`PluginFailureTracker`, which ends the job when too
-many pages fail (``plugin.failures.share``, ``plugin.failures.minimum``).
+Callers run a plug-in in ``with PluginCall(plugin, url):``, which converts exceptions into a :class:`PluginError` with
+the plug-in's id and the page's URL. The job that processes the page catches it, leaves the page unchanged, and passes
+it to :class:`PluginFailureTracker`, which stops the job when too many pages fail (``plugin.failures.share``,
+``plugin.failures.minimum``).
 """
 
 from __future__ import annotations
@@ -18,11 +18,9 @@ from nutch2py.plugins.loading import plugin_id_of
 PLUGIN_FAILURES_GROUP = "PluginFailures"
 """Counter group: pages on which a plug-in failed, by its id."""
 PLUGIN_PAGES_COUNTER = "plugin_pages"
-"""Begins the names of two counters of the group ``table``: pages for which map and reduce tasks asked plug-ins."""
-_MAX_LOGGED_FAILURES = 10  # failures of a plug-in that a task names
-_EARLY_CHECK_FACTOR = (
-    10  # times the minimum: before so many pages a task is not ended, for rows of one host stand together
-)
+"""Prefix of two counters of the group ``table``: pages for which map and reduce tasks called plug-ins."""
+_MAX_LOGGED_FAILURES = 10  # per plug-in and task
+_EARLY_CHECK_FACTOR = 10  # a task fails only after this many times the minimum: rows of one host are adjacent
 _MAX_REASON_LENGTH = 1000  # characters of an exception's text
 
 
@@ -34,7 +32,7 @@ class PluginError(NutchError):
         self.plugin_id, self.url, self.reason = plugin_id, url, reason
 
     def for_page(self, url: str) -> PluginError:
-        """Return the error of the page ``url``, which names what it was about: this one's URL is perhaps a link's."""
+        """Return the error for the page ``url``; the reason names this error's URL, which may be that of a link."""
         if url == self.url:
             return self
         return PluginError(self.plugin_id, url, f"{self.reason}, at {self.url[:_MAX_REASON_LENGTH]}")
@@ -46,21 +44,38 @@ def describe_exception(error: Exception) -> str:
 
 
 def raise_plugin_error(plugin: object, url: str, error: Exception) -> NoReturn:
-    """Raise a PluginError for what ``plugin`` raised on the page, or while it was shown the link, ``url``.
+    """Raise a PluginError for an exception of ``plugin`` on the page or link ``url``.
 
-    A NutchError goes on as it is: it says itself what is wrong, and whether that is the page's matter or ends the job.
-    So does a MemoryError: it is no one's fault that stands in line when memory runs out.
+    For hot loops, where a ``try`` without an exception costs nothing; elsewhere use :class:`PluginCall`. A NutchError
+    is raised unchanged: its class says whether it fails the page or the job. So is a MemoryError: the allocation that
+    fails is not necessarily the cause.
     """
     if isinstance(error, NutchError | MemoryError):
         raise error
     raise PluginError(plugin_id_of(plugin), url, describe_exception(error)) from error
 
 
-class PluginFailureTracker:
-    """The failures of one task. ``pages``: those for which plug-ins were asked so far; the task counts them up.
+class PluginCall:
+    """Context manager for a call of a plug-in on a page or link: see :func:`raise_plugin_error`."""
 
-    ``count`` takes counter group, name, amount; ``say`` a line for the job's log; ``first`` the first failure of each
-    plug-in, for the driver.
+    __slots__ = ("_plugin", "_url")
+
+    def __init__(self, plugin: object, url: str) -> None:
+        self._plugin, self._url = plugin, url
+
+    def __enter__(self) -> None:
+        """Do nothing: only exceptions matter."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, NutchError | MemoryError):
+            raise_plugin_error(self._plugin, self._url, error)
+
+
+class PluginFailureTracker:
+    """Counts the failures of one task. ``pages``: pages for which plug-ins were called; the task increments it.
+
+    ``count`` receives counter group, name, amount; ``log`` a line for the job's log; ``on_first`` the first failure of
+    each plug-in, for the driver.
     """
 
     def __init__(
@@ -77,14 +92,14 @@ class PluginFailureTracker:
         self.pages = 0
 
     def record_exception(self, plugin: object, url: str, error: Exception) -> None:
-        """Note what ``plugin`` raised on a page; raise what is no page's matter, as :func:`raise_plugin_error` does."""
+        """Record an exception of ``plugin`` on a page; raise a NutchError or MemoryError again."""
         try:
             raise_plugin_error(plugin, url, error)
         except PluginError as failure:
             self.record(failure)
 
     def record(self, error: PluginError) -> None:
-        """Name and count a page that failed; raise :class:`PluginFailuresError` when too many of many pages have."""
+        """Log and count a failed page; raise :class:`PluginFailuresError` when too many of many pages have failed."""
         plugin = error.plugin_id
         failed = self._failed_pages[plugin] = self._failed_pages.get(plugin, 0) + 1
         self._count(PLUGIN_FAILURES_GROUP, plugin, 1)
@@ -98,7 +113,7 @@ class PluginFailureTracker:
 
 
 class PluginFailureLimits:
-    """How many pages may fail: ``plugin.failures.share`` of them, and fewer than ``plugin.failures.minimum`` always."""
+    """Limits of failed pages: ``plugin.failures.share``, from ``plugin.failures.minimum`` failures on."""
 
     def __init__(self, conf: Configuration) -> None:
         self.max_share = conf.get_float("plugin.failures.share", 0.5)
@@ -109,7 +124,7 @@ class PluginFailureLimits:
         if failed >= self.min_failures and failed > self.max_share * pages:
             raise PluginFailuresError(
                 f"plug-in {plugin_id} failed on {failed} of {pages} pages, which is over plugin.failures.share: "
-                f"mend it, or take it out of plugin.includes{f'; first: {first_message}' if first_message else ''}"
+                f"fix it, or remove it from plugin.includes{f'; first: {first_message}' if first_message else ''}"
             )
 
     def check_all(self, failed: Mapping[str, int], pages: int, first_messages: Mapping[str, str]) -> None:

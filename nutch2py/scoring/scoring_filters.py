@@ -9,7 +9,7 @@ from typing import Any
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import ScoredLink, ScoringFilter
 from nutch2py.plugins.loading import create_ordered_plugins, plugin_id_of
-from nutch2py.plugins.plugin_failures import raise_plugin_error
+from nutch2py.plugins.plugin_failures import PluginCall
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import WebPage
 
@@ -47,53 +47,41 @@ class ScoringFilters:
 
     def injected_score(self, url: str, page: WebPage) -> None:
         """Set up a seed whose ``score`` is already set."""
-        try:
-            for each in self.filters:
+        for each in self.filters:
+            with PluginCall(each, url):
                 each.injected_score(url, page)
-        except Exception as error:  # noqa: BLE001 - re-raised with plug-in and page
-            raise_plugin_error(each, url, error)
 
     def initial_score(self, url: str, page: WebPage) -> None:
         """Set up a newly found page."""
-        try:
-            for each in self.filters:
+        for each in self.filters:
+            with PluginCall(each, url):
                 each.initial_score(url, page)
-        except Exception as error:  # noqa: BLE001
-            raise_plugin_error(each, url, error)
 
     def generator_sort_value(self, url: str, page: WebPage, init: float) -> float:
         """Return ``init`` passed through every filter; the GeneratorJob starts from the page's score, as Nutch does."""
-        try:
-            for each in self.filters:
+        for each in self.filters:
+            with PluginCall(each, url):
                 init = each.generator_sort_value(url, page, init)
-        except Exception as error:  # noqa: BLE001
-            raise_plugin_error(each, url, error)
         return init
 
     def distribute(self, url: str, page: WebPage, links: list[ScoredLink], total: int) -> list[ScoredLink]:
         """Return the links that the filters keep, with their scores."""
-        try:
-            for each in self.filters:
+        for each in self.filters:
+            with PluginCall(each, url):
                 links = each.distribute(url, page, links, total)
-        except Exception as error:  # noqa: BLE001
-            raise_plugin_error(each, url, error)
         return links
 
     def update_score(self, url: str, page: WebPage, inlinks: Sequence[ScoredLink]) -> None:
         """Add the scores of a batch; ``inlinks`` in descending order of score, which the float sums depend on."""
-        try:
-            for each in self.filters:
+        for each in self.filters:
+            with PluginCall(each, url):
                 each.update_score(url, page, inlinks)
-        except Exception as error:  # noqa: BLE001
-            raise_plugin_error(each, url, error)
 
     def indexer_score(self, url: str, page: WebPage, init: float) -> float:
         """Return the boost of the document: ``init`` passed through every filter."""
-        try:
-            for each in self.filters:
+        for each in self.filters:
+            with PluginCall(each, url):
                 init = each.indexer_score(url, page, init)
-        except Exception as error:  # noqa: BLE001
-            raise_plugin_error(each, url, error)
         return init
 
 

@@ -41,7 +41,7 @@ from nutch2py.mapreduce.job_parameters import ALL, TIME_RANGE, BatchParameters
 from nutch2py.mapreduce.mrjob_protocols import SortedBytesProtocol, encode_sorted_lines
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.plugins.loading import plugin_id_of
-from nutch2py.plugins.plugin_failures import PluginError, raise_plugin_error
+from nutch2py.plugins.plugin_failures import PluginCall, PluginError
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
@@ -243,19 +243,15 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
         if page is not None:
             if row_links.is_batch_page:
                 if is_scheduled:
-                    try:
+                    with PluginCall(schedule, url):
                         apply_fetch(url, page, schedule, self.transition_limits)
-                    except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
-                        raise_plugin_error(schedule, url, error)
                 self._repeat_distribution(url, page, distribution)
             return page
         if not row_links.links or not self.allows_additions or not is_scheduled:
             return None
         page = WebPage()
-        try:
+        with PluginCall(schedule, url):
             initialize_page(url, page, schedule, self.parameters.now)
-        except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
-            raise_plugin_error(schedule, url, error)
         scoring.initial_score(url, page)
         return page
 
