@@ -328,7 +328,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         if self._row_validator.invalid_count:
             self.count("table", ROWS_UNREADABLE_COUNTER, self._row_validator.invalid_count)
             self._row_validator = RowValidator()
-        failures: PluginFailureTracker | None = self.__dict__.pop("failures", None)
+        failures: PluginFailureTracker | None = self.__dict__.pop("plugin_failures", None)
         if failures is not None and failures.pages:
             self.count("table", f"{PLUGIN_PAGES_COUNTER}_{step}", failures.pages)
         for (group, name), amount in self._pending_counts.items():
