@@ -131,14 +131,14 @@ def test_site_counts_are_summed_in_page_order():
         sites.add_record(each)
     sites.finish_site()
     places, numbers = hashes.astype(np.int64) - 10, np.full(10, 5, dtype=np.uint16)
-    out = sites.mask_navigation("a" * 16, "first", places, numbers, once=False)
+    out = sites.mask_navigation("a" * 16, "first", places, numbers, keeps_first=False)
     assert np.flatnonzero(out).tolist() == [2]  # 4 of 10 pages, in two parts
     assert not sites.mask_navigation(
-        "a" * 16, "first", places, numbers, once=True
+        "a" * 16, "first", places, numbers, keeps_first=True
     ).any()  # page 5 of this block is the first
-    assert sites.mask_navigation("a" * 16, "second", places, numbers, once=True)[2]
-    assert np.flatnonzero(sites.mask_navigation("b" * 16, "third", places, numbers, once=True)).tolist() == [1]
-    assert not sites.mask_navigation("c" * 16, "third", places, numbers, once=True).any()
+    assert sites.mask_navigation("a" * 16, "second", places, numbers, keeps_first=True)[2]
+    assert np.flatnonzero(sites.mask_navigation("b" * 16, "third", places, numbers, keeps_first=True)).tolist() == [1]
+    assert not sites.mask_navigation("c" * 16, "third", places, numbers, keeps_first=True).any()
 
 
 def test_page_with_only_navigation_equals_page_without_links(conf):

@@ -1,1 +1,1 @@
-"""The pagerank job: link graph, ranks in memory and by MapReduce."""
+"""The pagerank job: link graph, and ranks computed in memory or by MapReduce."""

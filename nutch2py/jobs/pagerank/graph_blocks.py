@@ -1,15 +1,15 @@
-"""Where PageRank by MapReduce keeps its graph: blocks of pages and of links in the derived table.
+"""Stores the link graph of PageRank by MapReduce as blocks of pages and links in the derived table.
 
-The table of pages is read once. Its pages get numbers within blocks of at most 65,536, in the order of their row keys;
-ranks, numbers of links and links are kept as arrays, so an iteration reads four bytes a link, before compression:
+The page table is read once. Pages get numbers within blocks of up to 65,536, in the order of their row keys. Ranks,
+link counts and links are arrays, so an iteration reads four bytes per link before compression:
 
 - ``r/e/<block>``: number of pages of the block (``count``);
-- ``r/e/<from>/<to>/<kind><part>``: links from block to block, of one kind, as two arrays of numbers;
+- ``r/e/<from>/<to>/<kind><part>``: links of one kind between two blocks, as two arrays of page numbers;
 - ``r/k/<block>``: row keys of the pages of the block;
-- ``r/c/<block>``: how many links its pages have, without those at the end that have none;
+- ``r/c/<block>``: number of links of its pages, without trailing zeros;
 - ``r/r/<0|1>/<block>``: ranks after an even and an odd number of iterations.
 
-A block is named by the hash of its first key: tasks that run again write the same rows.
+The name of a block is the hash of its first key, so repeated tasks write the same rows.
 """
 
 from __future__ import annotations
@@ -25,27 +25,22 @@ from nutch2py.records.webpage import DerivedRow
 from nutch2py.table import DataStore, KeyRange, TableQuery, WriteBatch
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    PageNumbers = NDArray[np.uint16]
-    Indices = NDArray[np.int64]
+    from nutch2py.jobs.pagerank.array_types import Floats, Indices, PageNumbers
 
 BLOCKS_PREFIX = "r/"
 LINKS_PREFIX, KEYS_PREFIX = "r/e/", "r/k/"
 _DEGREES_PREFIX, _RANKS_PREFIX = "r/c/", "r/r/"
 LINK_SPLIT_KEYS = [f"{LINKS_PREFIX}{byte:02x}" for byte in range(256)]
-"""Keys that cut the rows of links, by far the most, into parts of like size: a block is named by a digest."""
+"""Keys that split the rows of links into parts of similar size; block names are digests."""
 INTERNAL_KIND, EXTERNAL_KIND = "i", "x"
 PAGES_PER_BLOCK = 65_536
-"""A number of a page within its block is a 16-bit one."""
+"""Limit of 16-bit page numbers within a block."""
 MAX_HELD_LINKS = 2_000_000
-"""Links that a task holds before it writes them or hands them on: some 100 MB, and in a cell, 8 MB at most."""
+"""Links that a task buffers before it writes or emits them: about 100 MB, and at most 8 MB in a cell."""
 
 
 class BlockLinks(NamedTuple):
-    """Links of one kind from block to block: the numbers of the pages that they lead from and to."""
+    """Links of one kind between two blocks, with the numbers of source and target pages."""
 
     source_block: str
     target_block: str
@@ -55,7 +50,7 @@ class BlockLinks(NamedTuple):
 
 
 class GraphBlockStore:
-    """Reads and writes the arrays. ``store``: the derived table ``batch``."""
+    """Reads and writes the arrays in ``store``, the derived table."""
 
     def __init__(self, store: DataStore[DerivedRow]) -> None:
         self.store = store
@@ -67,7 +62,7 @@ class GraphBlockStore:
         batch.put(key, entry)
 
     def put_pages(self, batch: WriteBatch, block: str, encoded_keys: bytes) -> int:
-        """Write the row keys of a block, all of them, as :func:`encode_keys` gives them; return how many there are."""
+        """Write all row keys of a block, encoded by :func:`encode_keys`; return their number."""
         pages, keys = DerivedRow(), DerivedRow()
         pages.count, keys.data = len(_decode_keys(encoded_keys)), encoded_keys
         batch.put(LINKS_PREFIX + block, pages)
@@ -79,29 +74,29 @@ class GraphBlockStore:
         return _decode_keys(entry.data or b"")
 
     def count_pages(self, block: str) -> int:
-        """Return how many pages a block has."""
+        """Return the number of pages of a block."""
         entry = self.store.get(LINKS_PREFIX + block, {DerivedRow.count})
         return 0 if entry is None else entry.count
 
     def put_degrees(self, batch: WriteBatch, block: str, degrees: Indices) -> None:
-        """Write how many links the first pages of a block have; the others have none."""
+        """Write the link counts of the first pages of a block; the others have no links."""
         self._put_data(batch, _DEGREES_PREFIX + block, degrees.astype("<u4").tobytes())
 
     def get_degrees(self, block: str) -> Indices:
-        """Return how many links each page of a block has; the block asked for last is kept."""
+        """Return the link count of each page of a block; the last block is cached."""
         import numpy as np
 
         if self._cached_degrees is None or self._cached_degrees[0] != block:
-            found = np.zeros(self.count_pages(block), dtype=np.int64)
+            degrees = np.zeros(self.count_pages(block), dtype=np.int64)
             entry = self.store.get(_DEGREES_PREFIX + block, {DerivedRow.data})
             if entry is not None:
                 known = np.frombuffer(_decompress_data(entry), dtype="<u4")
-                found[: len(known)] = known
-            self._cached_degrees = block, found
+                degrees[: len(known)] = known
+            self._cached_degrees = block, degrees
         return self._cached_degrees[1]
 
     def get_ranks(self, block: str, iteration: int, initial: float) -> Floats:
-        """Return the ranks of a block after ``iteration`` iterations; it must be the last or the one before."""
+        """Return the ranks of a block after ``iteration`` iterations, which must be the last or last but one."""
         import numpy as np
 
         if iteration == 0:
@@ -115,7 +110,7 @@ class GraphBlockStore:
         self._put_data(batch, f"{_RANKS_PREFIX}{iteration % 2}/{block}", ranks.tobytes())
 
     def put_links(self, batch: WriteBatch, links: BlockLinks, part: int) -> None:
-        """Write links; ``part``: a number for each row of links between the same blocks."""
+        """Write links; ``part``: number of the row for these blocks and this kind."""
         name = f"{LINKS_PREFIX}{links.source_block}/{links.target_block}/{links.kind}{part:06d}"
         self._put_data(batch, name, links.source_numbers.tobytes() + links.target_numbers.tobytes())
 

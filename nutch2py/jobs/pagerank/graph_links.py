@@ -1,4 +1,4 @@
-"""Which rows of the table are pages of the link graph, and which of their links count."""
+"""Selects the pages and links of the link graph."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from nutch2py.url.keys import reverse_url, reversed_host_of_key, unreverse_host
 from nutch2py.url.url_parts import domain_of_host
 
 LINK_GRAPH_FIELDS: frozenset[Field[Any]] = frozenset(
-    # fetch_interval too, for every row has it, by which it is found
+    # every row has fetch_interval, so no row is missed
     {WebPage.status, WebPage.outlinks, WebPage.page_rank, WebPage.fetch_interval}
 )
-"""What is read of a row to place it in the graph; never content, text or inlinks."""
+"""Fields that are read to build the graph; never content, text or inlinks."""
 
 _FETCHED_STATUSES = frozenset(
     {CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED, CrawlStatus.REDIR_PERM, CrawlStatus.REDIR_TEMP, CrawlStatus.RETRY}
@@ -26,27 +26,29 @@ _FETCHED_STATUSES = frozenset(
 
 
 NAVIGATION_SHARE = 0.3
-"""Of the pages of a site that have links: what more of them link to is its navigation."""
+"""Default part of a site's pages with links; a page that more of them link to is navigation."""
 
 
 class PageLinks(NamedTuple):
-    """The row keys that a page links to, each once: within its site, and elsewhere."""
+    """Distinct row keys that a page links to: within its site, and on other sites."""
 
     internal: list[str]
     external: list[str]
 
 
 class GraphLinkRules:
-    """Decides about pages and links.
+    """Rules that select pages and links.
 
-    A page of the graph is every row but those that are gone; with ``pagerank.unfetched`` false, only those that were
-    fetched. A redirect is a page whose one link is its target, so it hands on what it gets. Several links to one page
-    count as one, links to itself and to rows that are not pages of the graph do not count at all, not even among C.
+    All rows except gone ones are pages of the graph; with ``pagerank.unfetched`` false only fetched rows. A redirect
+    is a page with its target as only link, so it passes its rank on. Several links to one page count as one. Links to
+    the page itself and to rows outside the graph do not count, not even in C.
 
-    ``pagerank.site``: pages are of one site when they share the host, or the registered domain.
-    ``pagerank.ignore.internal``: leave out links within a host or a domain. ``pagerank.limit``: of the links to one
-    host or domain the first counts, in the order of row keys. The model ``linkrank`` takes ``link.ignore.*`` instead.
-    ``navigation_share``: ``pagerank.navigation.share``, 1 for the models that count all links.
+    Properties: ``pagerank.site`` defines a site as a host or registered domain. ``pagerank.ignore.internal`` skips
+    links within a host or domain. With ``pagerank.limit`` only the first link to a host or domain counts, in the order
+    of row keys. The model ``linkrank`` uses ``link.ignore.*`` instead.
+
+    Attributes:
+        navigation_share: ``pagerank.navigation.share``, 1 for the models that count all links.
     """
 
     def __init__(self, conf: Configuration) -> None:
@@ -64,17 +66,17 @@ class GraphLinkRules:
                 "domain" if conf.get_bool("link.ignore.limit.domain", True) else "none"
             ]
         else:
-            words = ("none", "host", "domain")
-            self.ignored_site_of = _SITE_FUNCTIONS[get_choice(conf, "pagerank.ignore.internal", words)]
-            self.limited_site_of = _SITE_FUNCTIONS[get_choice(conf, "pagerank.limit", words)]
+            choices = ("none", "host", "domain")
+            self.ignored_site_of = _SITE_FUNCTIONS[get_choice(conf, "pagerank.ignore.internal", choices)]
+            self.limited_site_of = _SITE_FUNCTIONS[get_choice(conf, "pagerank.limit", choices)]
 
     def is_page(self, page: WebPage) -> bool:
-        """Tell whether a row is a page of the graph."""
+        """Return whether a row is a page of the graph."""
         status = page.status
         return status != CrawlStatus.GONE and (self.includes_unfetched or status in _FETCHED_STATUSES)
 
     def select_links(self, key: str, page: WebPage) -> PageLinks:
-        """Return what a page links to; whether these rows are pages is not known yet."""
+        """Return the link targets of a page; they may not be pages of the graph."""
         targets: set[str] = set()
         for url in map(decode_text, page.outlinks.raw_cells()):
             try:
@@ -85,22 +87,22 @@ class GraphLinkRules:
         if not targets:
             return PageLinks([], [])
         host = reversed_host_of_key(key)
-        chosen = self._apply_options(host, targets)
-        prefix = f"{host}:"  # of all keys of the host
-        internal = [target for target in chosen if target.startswith(prefix)]
-        external = [target for target in chosen if not target.startswith(prefix)]
+        selected = self._apply_options(host, targets)
+        prefix = f"{host}:"  # of all row keys of the host
+        internal = [target for target in selected if target.startswith(prefix)]
+        external = [target for target in selected if not target.startswith(prefix)]
         if self.site_of is _domain_site and external:
-            here = _domain_site(host)
+            own_site = _domain_site(host)
             sites = [_domain_site(reversed_host_of_key(target)) for target in external]
-            internal += [target for target, site in zip(external, sites, strict=True) if site == here]
-            external = [target for target, site in zip(external, sites, strict=True) if site != here]
+            internal += [target for target, site in zip(external, sites, strict=True) if site == own_site]
+            external = [target for target, site in zip(external, sites, strict=True) if site != own_site]
         return PageLinks(internal, external)
 
     def _apply_options(self, host: str, targets: set[str]) -> list[str] | set[str]:
-        """Leave out what the options leave out."""
+        """Skip the links that the properties exclude."""
         if self.ignored_site_of is not None:
-            here = self.ignored_site_of(host)
-            targets = {target for target in targets if self.ignored_site_of(reversed_host_of_key(target)) != here}
+            own_site = self.ignored_site_of(host)
+            targets = {target for target in targets if self.ignored_site_of(reversed_host_of_key(target)) != own_site}
         if self.limited_site_of is None:
             return targets
         first: dict[str, str] = {}

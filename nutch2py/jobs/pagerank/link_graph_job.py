@@ -1,7 +1,7 @@
-"""LinkGraphJob: the table's pages and links into the numbered blocks of PageRank by MapReduce.
+"""LinkGraphJob: converts the pages and links of the table into the numbered blocks of PageRank by MapReduce.
 
-Pages are known by 64-bit hashes of their row keys until links have found their targets. What passes from map to reduce
-are arrays of hashes and numbers, thousands in a record, never a record a link.
+64-bit hashes of row keys identify pages until the targets of links are resolved. Map tasks emit arrays of hashes and
+numbers, with thousands of links in a record.
 """
 
 from __future__ import annotations
@@ -46,23 +46,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Hashes = NDArray[np.uint64]
-    PageNumbers = NDArray[np.uint16]
-    Indices = NDArray[np.int64]
+    from nutch2py.jobs.pagerank.array_types import Hashes, Indices, Mask, PageNumbers
 
 _PAGES_KIND = "!"  # sorts before the kinds of links
-_KEYS_PREFIX = "k"  # begins the shuffle key of a block's row keys, where others are hexadecimal numbers
-_MAX_KEY_CHARACTERS = 8_000_000  # of the row keys in a block: HBase takes cells of 10 MB
+_KEYS_PREFIX = "k"  # prefix of the shuffle key of row keys; other keys are hexadecimal numbers
+_MAX_KEY_CHARACTERS = 8_000_000  # of the row keys in a block: HBase accepts cells up to 10 MB
 _PAGES_PER_BUCKET = 250_000
 
 
 def choose_bucket_bits(pages: int | None) -> int:
-    """Return how many bits of a hash tell its bucket: the pages of one bucket are in a reduce task's memory at once."""
+    """Return the number of hash bits that select a bucket; a reduce task holds the pages of one bucket in memory."""
     return 10 if pages is None else min(max((pages // _PAGES_PER_BUCKET).bit_length(), 6), 14)
 
 
 def make_key_hash(salt: int) -> Callable[[str], bytes]:
-    """Return the hash function of a run, which gives 8 bytes; ``salt`` is 0 unless two pages had one hash before."""
+    """Return the 8-byte hash function of a run; ``salt`` is 0 unless an earlier run had a hash collision."""
     prefix = salt.to_bytes(4, "little") if salt else b""
 
     def digest(key: str, blake2b: Any = hashlib.blake2b) -> bytes:
@@ -74,7 +72,7 @@ def make_key_hash(salt: int) -> Callable[[str], bytes]:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkGraphParameters(JobParameters):
-    """``bits`` of a hash tell its bucket; ``salt`` of the hashes, 0 unless two pages had one hash before."""
+    """``bits``: hash bits that select the bucket; ``salt``: salt of the hashes, 0 without earlier collisions."""
 
     bits: int
     salt: int = 0
@@ -82,15 +80,15 @@ class LinkGraphParameters(JobParameters):
 
 
 class LinkGraphJob(TableJob[LinkGraphParameters]):
-    """Pages and links of the table into numbered blocks.
+    """Converts pages and links of the table into numbered blocks.
 
-    The map side numbers the pages of its range and puts hashes of pages, and of targets of links, into buckets by their
-    first bits. First reduce step: within a bucket, links find their targets; those to rows that are no pages are
-    dropped, and so is navigation (see :mod:`nutch2py.jobs.pagerank.site_navigation`), but for that which the map side has left
-    out. Second: the links of a block come together and are written.
+    A map task numbers the pages of its range, and assigns the hashes of pages and link targets to buckets by their
+    first bits. The first reduce step resolves the targets within a bucket. It drops links to rows outside the graph,
+    and navigation links that the map task could not detect (see :mod:`nutch2py.jobs.pagerank.site_navigation`). The second
+    step collects the links of a block and writes them.
 
-    A map task holds the keys of a block and ``LINKS_HELD`` links; a reduce task the pages of a bucket, 24 bytes each,
-    and the links of one record, then those that it gathers, again ``LINKS_HELD``.
+    A map task holds the keys of a block and ``MAX_HELD_LINKS`` links. A reduce task holds the pages of a bucket, 24
+    bytes each, and the links of one record; in the second step up to ``MAX_HELD_LINKS`` links.
     """
 
     INTERNAL_PROTOCOL = SortedTextProtocol
@@ -106,7 +104,7 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
         self.bucket_bits = self.parameters.bits
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
-        """Yield the arrays of each block; a row that is no page loses its rank."""
+        """Yield the arrays of each block; remove the rank of rows outside the graph."""
         block = _PageBlockBuilder(self.hash_key, self.bucket_bits, self.rules.navigation_share)
         with self.store.batch(self.check_lock) as batch:
             for key, page in pages:
@@ -124,7 +122,7 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
             yield from block.finish()
 
     def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[KeyValuePair]:
-        """Find the targets in the first step, write the links in the second."""
+        """Resolve targets in the first step, write links in the second."""
         with self.derived_store.batch() as batch:
             for key, values in groups:
                 if step_num:
@@ -139,7 +137,7 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
                     yield from self._find_targets(values)
 
     def _find_targets(self, values: Iterator[str]) -> Iterator[KeyValuePair]:
-        """Yield the links of a bucket, under the block that they lead from."""
+        """Yield the links to a bucket, keyed by their source block."""
         pages = _BucketIndexBuilder()
         value = next(values, "")
         while value.startswith(_PAGES_KIND):
@@ -155,13 +153,13 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
         while value:
             kind, name, hashes, numbers = _decode_hashes(value)
             block, _, site = name.partition("/")
-            places, found = targets.find(hashes)
-            places, numbers = places[found], numbers[found]
-            kept = ~sites.mask_navigation(site, block, places, numbers, kind == EXTERNAL_KIND)
-            places, numbers = places[kept], numbers[kept]
-            self.count("pagerank", "links_left_out", len(hashes) - len(places))
-            if len(places):
-                yield block, kind + base64.b64encode(targets.encode_links(places, numbers)).decode("ascii")
+            positions, found = targets.find(hashes)
+            positions, numbers = positions[found], numbers[found]
+            kept = ~sites.mask_navigation(site, block, positions, numbers, kind == EXTERNAL_KIND)
+            positions, numbers = positions[kept], numbers[kept]
+            self.count("pagerank", "links_left_out", len(hashes) - len(positions))
+            if len(positions):
+                yield block, kind + base64.b64encode(targets.encode_links(positions, numbers)).decode("ascii")
             value = next(values, "")
 
     def _write_links(self, batch: WriteBatch, block: str, values: Iterator[str]) -> None:
@@ -169,25 +167,25 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
         import numpy as np
 
         degrees = np.zeros(graph_blocks.PAGES_PER_BLOCK, dtype=np.int64)
-        gathered, part = _BlockLinkCollector(block), 0
+        collector, part = _BlockLinkCollector(block), 0
         for value in values:
-            sources = gathered.add_record(value)
+            sources = collector.add_record(value)
             degrees += np.bincount(sources, minlength=len(degrees))
-            if gathered.link_count >= graph_blocks.MAX_HELD_LINKS:
-                part = self._flush_links(batch, gathered, part)
-        self._flush_links(batch, gathered, part)
+            if collector.link_count >= graph_blocks.MAX_HELD_LINKS:
+                part = self._flush_links(batch, collector, part)
+        self._flush_links(batch, collector, part)
         self.block_store.put_degrees(batch, block, np.trim_zeros(degrees, "b"))
         self.count("pagerank", "links", int(degrees.sum()))
         self.count("pagerank", "pages_with_links", int((degrees > 0).sum()))
 
-    def _flush_links(self, batch: WriteBatch, gathered: _BlockLinkCollector, part: int) -> int:
-        for links in gathered.drain():
+    def _flush_links(self, batch: WriteBatch, collector: _BlockLinkCollector, part: int) -> int:
+        for links in collector.drain():
             self.block_store.put_links(batch, links, part)
         return part + 1
 
 
 class _PageBlockBuilder:
-    """The pages of a block while a map task reads them, and links of theirs that were not handed on yet."""
+    """Collects the pages of a block in a map task, with links that were not emitted yet."""
 
     def __init__(self, hash_key: Callable[[str], bytes], bucket_bits: int, navigation_share: float) -> None:
         self._hash_key, self._bucket_bits, self._navigation_share = hash_key, bucket_bits, navigation_share
@@ -199,7 +197,7 @@ class _PageBlockBuilder:
         self.links_held = 0
 
     def is_full(self) -> bool:
-        """Tell whether the block takes no more pages."""
+        """Return whether the block is full."""
         return len(self._keys) >= graph_blocks.PAGES_PER_BLOCK or self._key_characters >= _MAX_KEY_CHARACTERS
 
     def add_page(self, key: str, links: PageLinks) -> None:
@@ -215,50 +213,53 @@ class _PageBlockBuilder:
                 self.links_held += len(targets)
 
     def flush_links(self) -> Iterator[KeyValuePair]:
-        """Yield the links that are held, by buckets; navigation only of sites that may have more pages elsewhere."""
+        """Yield the buffered links by bucket, without navigation of complete sites."""
         import numpy as np
 
-        held = {
+        links_by_kind = {
             kind: (np.frombuffer(targets, "<u8"), np.frombuffer(self._sources[kind], np.uint16))
             for kind, targets in self._targets.items()
         }
-        open_ = (
+        open_sites = (
             find_open_sites(self._sites, self._keys, self._hash_key)
             if self._navigation_share < 1 and self._sites.starts
             else []
         )
-        for site in open_:
-            own = {kind: _select_site_links(site, *links) for kind, links in held.items()}
+        for site in open_sites:
+            site_links = {kind: _select_site_links(site, *links) for kind, links in links_by_kind.items()}
             if site.linking_pages:
-                yield from self._iter_site_counts(site, [*own.values()])
-            for kind, links in own.items():
+                yield from self._iter_site_counts(site, [*site_links.values()])
+            for kind, links in site_links.items():
                 yield from self._split_into_buckets(kind, *links, site.name)
-        for kind, links in held.items():
+        for kind, links in links_by_kind.items():
             yield from self._split_into_buckets(
-                kind, *(self._drop_closed_navigation(open_, *links, kind == EXTERNAL_KIND) if open_ else links)
+                kind,
+                *(self._drop_closed_navigation(open_sites, *links, kind == EXTERNAL_KIND) if open_sites else links),
             )
             self._targets[kind], self._sources[kind] = bytearray(), array("H")
         self._sites = SiteRuns()
         self.links_held = 0
 
     def _drop_closed_navigation(
-        self, open_: list[OpenSite], hashes: Hashes, numbers: PageNumbers, once: bool
+        self, open_sites: list[OpenSite], hashes: Hashes, numbers: PageNumbers, keeps_first: bool
     ) -> tuple[Hashes, PageNumbers]:
-        """Return the links of the sites between the open ones, without navigation."""
-        between = slice(_find_site_slice(open_[0], numbers).stop, _find_site_slice(open_[-1], numbers).start)
+        """Return the links of the complete sites, without navigation."""
+        between = slice(_find_site_slice(open_sites[0], numbers).stop, _find_site_slice(open_sites[-1], numbers).start)
         hashes, numbers = hashes[between], numbers[between]
-        kept = ~mask_closed_navigation(self._sites, hashes, numbers, self._navigation_share, once)
+        kept = ~mask_closed_navigation(self._sites, hashes, numbers, self._navigation_share, keeps_first)
         return hashes[kept], numbers[kept]
 
     def _iter_site_counts(self, site: OpenSite, links: Sequence[tuple[Hashes, PageNumbers]]) -> Iterator[KeyValuePair]:
-        """Yield for every bucket how many pages of a site there are, and how many of them link to what is in it."""
+        """Yield for every bucket the page count of a site, and the counts of links to the bucket."""
         hashes, counts, numbers = count_targets(links)
-        for bucket, piece in enumerate(self._group_by_bucket(hashes)):
-            record = encode_site_counts(site, block_name(self._keys[0]), hashes[piece], counts[piece], numbers[piece])
+        for bucket, selection in enumerate(self._group_by_bucket(hashes)):
+            record = encode_site_counts(
+                site, block_name(self._keys[0]), hashes[selection], counts[selection], numbers[selection]
+            )
             yield f"{bucket:04x}", record
 
     def finish(self) -> Iterator[KeyValuePair]:
-        """Yield what is left of links, and the pages: by buckets their numbers, and their row keys."""
+        """Yield the remaining links, the page numbers by bucket, and the row keys."""
         import numpy as np
 
         if not self._keys:
@@ -272,13 +273,13 @@ class _PageBlockBuilder:
         self, kind: str, hashes: Hashes, numbers: PageNumbers, site: str = ""
     ) -> Iterator[KeyValuePair]:
         name = block_name(self._keys[0]) + (f"/{site}" if site else "")
-        for bucket, piece in enumerate(self._group_by_bucket(hashes)):
-            if len(piece):
-                data = hashes[piece].astype("<u8").tobytes() + numbers[piece].astype("<u2").tobytes()
+        for bucket, selection in enumerate(self._group_by_bucket(hashes)):
+            if len(selection):
+                data = hashes[selection].astype("<u8").tobytes() + numbers[selection].astype("<u2").tobytes()
                 yield f"{bucket:04x}", f"{kind}{name} {base64.b64encode(data).decode('ascii')}"
 
     def _group_by_bucket(self, hashes: Hashes) -> list[Indices]:
-        """Return which hashes are in each bucket."""
+        """Return the indices of the hashes of each bucket."""
         import numpy as np
 
         buckets = (hashes >> np.uint64(64 - self._bucket_bits)).astype(np.uint16)
@@ -287,21 +288,21 @@ class _PageBlockBuilder:
 
 
 def _select_site_links(site: OpenSite, hashes: Hashes, numbers: PageNumbers) -> tuple[Hashes, PageNumbers]:
-    """Return the links of a site's pages."""
+    """Return the links of the pages of a site."""
     within = _find_site_slice(site, numbers)
     return hashes[within], numbers[within]
 
 
 def _find_site_slice(site: OpenSite, numbers: PageNumbers) -> slice:
-    """Return where the links of a site's pages stand; ``numbers`` of pages, ascending."""
+    """Return the slice of the links of a site; ``numbers``: source pages, ascending."""
     import numpy as np
 
-    begin, end = np.searchsorted(numbers, [site.begin, site.end]).tolist()
-    return slice(begin, end)
+    start, end = np.searchsorted(numbers, [site.start, site.end]).tolist()
+    return slice(start, end)
 
 
 class _BucketIndex(NamedTuple):
-    """The pages of a bucket in the order of their hashes: the rank of each one's block in ``blocks``, its number."""
+    """Pages of a bucket sorted by hash, with the index of their block in ``blocks`` and their number in it."""
 
     blocks: list[str]
     hashes: Hashes
@@ -309,30 +310,30 @@ class _BucketIndex(NamedTuple):
     numbers: PageNumbers
     collisions: int
 
-    def find(self, hashes: Hashes) -> tuple[Indices, NDArray[np.bool_]]:
-        """Return the place of each hash (any place where there is none), and whether there is one."""
+    def find(self, hashes: Hashes) -> tuple[Indices, Mask]:
+        """Return the position of each hash (undefined if not found), and whether it was found."""
         import numpy as np
 
         if not len(self.hashes):
             return np.zeros(len(hashes), dtype=np.int64), np.zeros(len(hashes), dtype=bool)
-        places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return places, self.hashes[places] == hashes
+        positions = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return positions, self.hashes[positions] == hashes
 
-    def encode_links(self, places: Indices, sources: PageNumbers) -> bytes:
-        """Return links to the pages at some places, ordered by these's blocks."""
+    def encode_links(self, positions: Indices, sources: PageNumbers) -> bytes:
+        """Encode links to the pages at the given positions, grouped by target block."""
         import numpy as np
 
-        ranks = self.block_indices[places]
+        ranks = self.block_indices[positions]
         order = np.argsort(ranks, kind="stable")
         counts = np.bincount(ranks)
-        there = np.flatnonzero(counts)
-        table = ([self.blocks[rank] for rank in there.tolist()], counts[there].tolist())
-        arrays = sources[order].astype("<u2").tobytes() + self.numbers[places[order]].astype("<u2").tobytes()
+        used_blocks = np.flatnonzero(counts)
+        table = ([self.blocks[rank] for rank in used_blocks.tolist()], counts[used_blocks].tolist())
+        arrays = sources[order].astype("<u2").tobytes() + self.numbers[positions[order]].astype("<u2").tobytes()
         return compress_cell(msgspec.msgpack.encode((*table, arrays)))
 
 
 class _BucketIndexBuilder:
-    """Gathers the pages of a bucket."""
+    """Collects the pages of a bucket."""
 
     def __init__(self) -> None:
         self._blocks: list[str] = []
@@ -346,7 +347,7 @@ class _BucketIndexBuilder:
         self._numbers.append(numbers)
 
     def build(self) -> _BucketIndex:
-        """Return them in the order of their hashes."""
+        """Return the pages sorted by hash."""
         import numpy as np
 
         empty = np.zeros(0, dtype="<u8")
@@ -355,46 +356,46 @@ class _BucketIndexBuilder:
         numbers = np.concatenate([*self._numbers, empty.astype("<u2")])
         order = np.argsort(hashes)
         hashes = hashes[order]
-        same = int((hashes[1:] == hashes[:-1]).sum())
-        return _BucketIndex(self._blocks, hashes, ranks[order], numbers[order], same)
+        collisions = int((hashes[1:] == hashes[:-1]).sum())
+        return _BucketIndex(self._blocks, hashes, ranks[order], numbers[order], collisions)
 
 
 class _BlockLinkCollector:
-    """Links of a block while a reduce task gathers them."""
+    """Collects the links of a block in a reduce task."""
 
     def __init__(self, block: str) -> None:
         self._block = block
-        self._target_indices: dict[tuple[str, str], int] = {}  # by block that links lead to, and kind
+        self._target_indices: dict[tuple[str, str], int] = {}  # by target block and kind
         self._arrays: list[tuple[NDArray[np.int32], PageNumbers, PageNumbers]] = []
         self.link_count = 0
 
     def add_record(self, value: str) -> PageNumbers:
-        """Add the links of a record; return the numbers of the pages that have them."""
+        """Add the links of a record; return the numbers of the source pages."""
         import numpy as np
 
         kind, packed = value[0], decompress_cell(_decode_base64(value[1:]))
         names, counts, arrays = msgspec.msgpack.decode(packed, type=tuple[list[str], list[int], bytes])
-        places = [self._target_indices.setdefault((name, kind), len(self._target_indices)) for name in names]
+        positions = [self._target_indices.setdefault((name, kind), len(self._target_indices)) for name in names]
         sources, targets = np.frombuffer(arrays, dtype="<u2").reshape(2, -1)
-        self._arrays.append((np.repeat(np.array(places, dtype=np.int32), counts), sources, targets))
+        self._arrays.append((np.repeat(np.array(positions, dtype=np.int32), counts), sources, targets))
         self.link_count += len(sources)
         return sources
 
     def drain(self) -> Iterator[BlockLinks]:
-        """Yield the links, those to one block together, and forget them."""
+        """Yield the links by target block, and clear the buffer."""
         import numpy as np
 
         if not self._arrays:
             return
-        places, sources, targets = (np.concatenate(each) for each in zip(*self._arrays, strict=True))
+        positions, sources, targets = (np.concatenate(each) for each in zip(*self._arrays, strict=True))
         self._arrays, self.link_count = [], 0
-        order = np.argsort(places, kind="stable")
+        order = np.argsort(positions, kind="stable")
         sources, targets = sources[order], targets[order]
-        ends = np.cumsum(np.bincount(places, minlength=len(self._target_indices))).tolist()
-        for ((target, kind), place), start in zip(self._target_indices.items(), [0, *ends], strict=False):
-            if ends[place] > start:
-                piece = slice(start, ends[place])
-                yield BlockLinks(self._block, target, kind, sources[piece], targets[piece])
+        ends = np.cumsum(np.bincount(positions, minlength=len(self._target_indices))).tolist()
+        for ((target, kind), target_index), start in zip(self._target_indices.items(), [0, *ends], strict=False):
+            if ends[target_index] > start:
+                selection = slice(start, ends[target_index])
+                yield BlockLinks(self._block, target, kind, sources[selection], targets[selection])
 
 
 def _decode_base64(text: str) -> bytes:

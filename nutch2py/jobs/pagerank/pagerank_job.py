@@ -1,4 +1,4 @@
-"""PageRankJob: the PageRank of every page into its column ``s:pr``."""
+"""PageRankJob: computes the PageRank of every page and writes it to column ``s:pr``."""
 
 from __future__ import annotations
 
@@ -26,11 +26,16 @@ from nutch2py.table import open_store
 
 
 class PageRankResult(NamedTuple):
-    """What PageRank was computed of, and how.
+    """Result of the job.
 
-    ``method``: memory or mapreduce; ``pages``, ``links``: the size of the graph; ``iterations``: how many were done;
-    ``change``: what the last of them changed, ``mean`` and ``greatest``; ``written``: rows that got another rank;
-    ``mean``: the mean rank.
+    Attributes:
+        method: memory or mapreduce.
+        pages: Pages of the graph.
+        links: Links of the graph.
+        iterations: Number of iterations.
+        change: Mean and greatest change of a rank in the last iteration.
+        written: Rows with a changed rank.
+        mean: Mean rank.
     """
 
     method: str
@@ -45,12 +50,12 @@ class PageRankResult(NamedTuple):
 def pagerank(conf: Configuration) -> PageRankResult:
     """Compute PageRank for the whole table and write it.
 
-    In memory (``pagerank.method`` memory; auto, when jobs run on this machine and the graph fits) or by MapReduce;
-    both give the same ranks. Killed and run again it computes them anew: nothing but ``s:pr`` is changed.
+    Runs in memory (``pagerank.method`` memory, or auto if jobs run locally and the graph fits) or by MapReduce, with
+    the same ranks. Only ``s:pr`` changes, so a killed run can be repeated.
     """
     log = JobLogger("PageRankJob")
-    work = PAGERANK_SCORES if conf.get_bool("pagerank.update.score") else PAGERANK
-    with open_job(conf, work) as tables:
+    lock_scope = PAGERANK_SCORES if conf.get_bool("pagerank.update.score") else PAGERANK
+    with open_job(conf, lock_scope) as tables:
         result = _compute_ranks(conf, log, tables.check_lock)
     log.log(
         f"{result.iterations} iterations, last change of a rank {result.change.mean:.3g} in the mean and "
@@ -80,53 +85,52 @@ def _compute_ranks(conf: Configuration, logger: JobLogger, check_lock: Callable[
 
 def _compute_in_memory(conf: Configuration, logger: JobLogger, check_lock: Callable[[], None]) -> PageRankResult:
     store = open_store(conf, WebPage)
-    known = read_graph(conf, store)
-    graph = known.build()
+    memory_graph = read_graph(conf, store)
+    graph = memory_graph.build()
     logger.log(f"{graph.page_count} pages, {graph.link_count} links, in memory")
-    annotate_job(
-        counters={"pagerank": {"pages": graph.page_count, "links": graph.link_count}}
-    )  # as those of a job by MapReduce
+    # the same counters as the MapReduce job
+    annotate_job(counters={"pagerank": {"pages": graph.page_count, "links": graph.link_count}})
     iterations, tolerance = _read_stop_conditions(conf)
-    ranks, done, change = compute(
+    ranks, iteration_count, change = compute(
         graph, PageRankModel.from_conf(conf), iterations, tolerance, _make_iteration_logger(logger)
     )
-    written = write_ranks(store, known, ranks, conf.get_bool("pagerank.update.score"), check_lock)
+    written = write_ranks(store, memory_graph, ranks, conf.get_bool("pagerank.update.score"), check_lock)
     mean = float(ranks.mean()) if graph.page_count else 0.0
     _save_histogram(conf, ranks)
-    return PageRankResult("memory", graph.page_count, graph.link_count, done, change, written, mean)
+    return PageRankResult("memory", graph.page_count, graph.link_count, iteration_count, change, written, mean)
 
 
 def _compute_by_mapreduce(conf: Configuration, logger: JobLogger) -> PageRankResult:
-    runs = MapReducePageRank(conf)
-    runs.build_blocks(open_store(conf, WebPage))
-    logger.log(f"{runs.pages} pages, {runs.links} links, by MapReduce")
+    ranker = MapReducePageRank(conf)
+    ranker.build_blocks(open_store(conf, WebPage))
+    logger.log(f"{ranker.pages} pages, {ranker.links} links, by MapReduce")
     last = RankChange(0.0, 0.0)
     report = _make_iteration_logger(logger)
 
-    def note(iteration: int, change: RankChange) -> None:
+    def on_iteration(iteration: int, change: RankChange) -> None:
         nonlocal last
         last = change
         report(iteration, change)
 
-    done = runs.run_iterations(*_read_stop_conditions(conf), note)
-    written = runs.write_ranks()
-    runs.delete_blocks()
-    return PageRankResult("mapreduce", runs.pages, runs.links, done, last, written, runs.mean)
+    iteration_count = ranker.run_iterations(*_read_stop_conditions(conf), on_iteration)
+    written = ranker.write_ranks()
+    ranker.delete_blocks()
+    return PageRankResult("mapreduce", ranker.pages, ranker.links, iteration_count, last, written, ranker.mean)
 
 
 def _save_histogram(conf: Configuration, ranks: Any) -> None:
-    """Keep how the ranks spread for the overview."""
+    """Store the histogram of the ranks for the overview."""
     import numpy as np
 
     bounds = HISTOGRAM_BOUNDS["pagerank"]
-    places = np.maximum(np.searchsorted(bounds, ranks, side="right") - 1, 0)
-    counts = dict(enumerate(np.bincount(places, minlength=len(bounds)).tolist()))
-    seen = Overview(now_ms(), histograms={"pagerank": make_histogram(bounds, counts)})
-    store_overview_part(open_store(conf, DerivedRow), "ranks", seen)
+    buckets = np.maximum(np.searchsorted(bounds, ranks, side="right") - 1, 0)
+    counts = dict(enumerate(np.bincount(buckets, minlength=len(bounds)).tolist()))
+    overview = Overview(now_ms(), histograms={"pagerank": make_histogram(bounds, counts)})
+    store_overview_part(open_store(conf, DerivedRow), "ranks", overview)
 
 
 def _save_mean(conf: Configuration, mean: float) -> None:
-    """Keep the mean rank for index-pagerank, which scales by it."""
+    """Store the mean rank, by which index-pagerank scales."""
     store = open_store(conf, DerivedRow)
     store.create()
     entry = DerivedRow()
@@ -143,7 +147,7 @@ def _read_stop_conditions(conf: Configuration) -> tuple[int, float]:
 
 
 def _make_iteration_logger(logger: JobLogger) -> Callable[[int, RankChange], None]:
-    """Return what prints the first iterations, then every fifth: enough to see whether ranks converge."""
+    """Return a callback that logs the first iterations and then every fifth."""
 
     def report(iteration: int, change: RankChange) -> None:
         if iteration <= 3 or iteration % 5 == 0:

@@ -1,4 +1,4 @@
-"""PageRank by MapReduce, for graphs that fit into no memory: one job reads the table, one more runs each iteration."""
+"""PageRank by MapReduce for graphs that exceed the memory: one job builds the graph, one job runs per iteration."""
 
 from __future__ import annotations
 
@@ -33,19 +33,16 @@ from nutch2py.scoring.pagerank_model import PageRankModel, RankChange, rank_chan
 from nutch2py.table import DataStore, TableQuery, prefix_range
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from nutch2py.jobs.pagerank.array_types import Floats
 
-    Floats = NDArray[np.float64]
-
-_MAX_HELD_VECTORS = 64  # sums of contributions that a map task keeps at once, 512 KB each
-_SPARSE_ENTRY_BYTES = 10  # bytes of an entry of a sum when those that are nothing are left out, else 8
+_MAX_HELD_VECTORS = 64  # vectors of received rank that a map task buffers, 512 KB each
+_SPARSE_ENTRY_BYTES = 10  # bytes per entry of a sparse vector; 8 in a dense one
 _ROWS_PER_READ = 1_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class IterationParameters(JobParameters):
-    """Where the iterations stand: how many were done, and the rank of ``pages`` that the ``dangling`` ones hold."""
+    """State of the iterations: number of finished ones, number of ``pages``, total rank of ``dangling`` pages."""
 
     iteration: int
     pages: int = 0
@@ -58,20 +55,20 @@ class IterationParameters(JobParameters):
 
 
 class PageRankJob(TableJob[IterationParameters]):
-    """One iteration: the shares of rank that links carry, summed up for each block that they lead to.
+    """One iteration: sums the rank that links carry to each block.
 
-    A map task holds the sums of 64 blocks, 32 MB, and the links of one row; a reduce task the ranks of one block.
+    A map task holds the vectors of 64 blocks (32 MB) and the links of one row, a reduce task the ranks of one block.
     """
 
     INTERNAL_PROTOCOL = SortedTextProtocol
 
     def prepare(self) -> None:
-        """Read where the iteration stands."""
+        """Load the model and the blocks."""
         self.model = PageRankModel.from_conf(self.conf)
         self.block_store = GraphBlockStore(self.derived_store)
 
     def map_derived_rows(self, split: DerivedTableSplit) -> Iterator[KeyValuePair]:
-        """Yield sums for each block that links lead to, and an empty text for each block there is."""
+        """Yield the received rank of target blocks, and "" for each block."""
         import numpy as np
 
         sums: dict[str, Floats] = {}
@@ -91,50 +88,50 @@ class PageRankJob(TableJob[IterationParameters]):
             total = sums.get(links.target_block)
             pages = self.block_store.count_pages(links.target_block) if total is None else len(total)
             ends = links.source_numbers.astype(np.int64), links.target_numbers.astype(np.int64)
-            brought = weight * received_rank(share, *ends, pages)
+            received = weight * received_rank(share, *ends, pages)
             if total is not None:
-                total += brought
+                total += received
             else:
                 if len(sums) >= _MAX_HELD_VECTORS:
                     yield from _encode_sums(sums)
                     sums = {}
-                sums[links.target_block] = brought
+                sums[links.target_block] = received
             self.channel.advance(len(links.source_numbers))
         yield from _encode_sums(sums)
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[KeyValuePair]:
-        """Write the new ranks of each block; yield what the driver adds up."""
+        """Write the new ranks of each block; yield the values that the driver sums."""
         import numpy as np
 
-        at = self.parameters
+        parameters = self.parameters
         with self.derived_store.batch() as batch:
             for block, values in groups:
-                before = self.block_store.get_ranks(block, at.iteration, self.model.initial_rank)
-                total = np.zeros(len(before))
+                old_ranks = self.block_store.get_ranks(block, parameters.iteration, self.model.initial_rank)
+                total = np.zeros(len(old_ranks))
                 for value in values:
                     _add_encoded(value, total)
-                after = self.model.next_rank(total, at.dangling, at.pages)
-                self.block_store.put_ranks(batch, block, at.iteration + 1, after)
-                mean, greatest = rank_change(before, after)
+                new_ranks = self.model.next_rank(total, parameters.dangling, parameters.pages)
+                self.block_store.put_ranks(batch, block, parameters.iteration + 1, new_ranks)
+                mean, greatest = rank_change(old_ranks, new_ranks)
                 leaves = self.block_store.get_degrees(block) == 0
-                yield block, [mean * len(after), greatest, float(after[leaves].sum()), float(after.sum())]
+                yield block, [mean * len(new_ranks), greatest, float(new_ranks[leaves].sum()), float(new_ranks.sum())]
 
 
 def _encode_sums(sums: dict[str, Floats]) -> Iterator[KeyValuePair]:
-    """Yield sums as text, whole or, when that is shorter, what is not nothing with the places of it."""
+    """Yield vectors as text, dense or, if shorter, sparse with indices."""
     import numpy as np
 
     for block, vector in sums.items():
-        places = np.flatnonzero(vector)
-        if len(places) * _SPARSE_ENTRY_BYTES < vector.nbytes:
-            kind, data = "s", vector[places].astype("<f8").tobytes() + places.astype("<u2").tobytes()
+        nonzero = np.flatnonzero(vector)
+        if len(nonzero) * _SPARSE_ENTRY_BYTES < vector.nbytes:
+            kind, data = "s", vector[nonzero].astype("<f8").tobytes() + nonzero.astype("<u2").tobytes()
         else:
             kind, data = "d", vector.astype("<f8").tobytes()
         yield block, kind + base64.b64encode(data).decode("ascii")
 
 
 def _add_encoded(text: str, total: Floats) -> None:
-    """Add what :func:`_encode_sums` has written."""
+    """Add a vector encoded by :func:`_encode_sums`."""
     import numpy as np
 
     data = base64.b64decode(text[1:])
@@ -146,12 +143,12 @@ def _add_encoded(text: str, total: Floats) -> None:
 
 
 class RankWriterJob(TableJob[IterationParameters]):
-    """Ranks out of the blocks into the rows, those that changed."""
+    """Writes changed ranks from the blocks into the rows."""
 
     reduce_steps = 0
 
     def map_derived_rows(self, split: DerivedTableSplit) -> Iterator[KeyValuePair]:
-        """Write the ranks of some blocks."""
+        """Write the ranks of chunk blocks."""
         blocks, iteration = GraphBlockStore(self.derived_store), self.parameters.iteration
         initial, update_score = (
             PageRankModel.from_conf(self.conf).initial_rank,
@@ -163,20 +160,20 @@ class RankWriterJob(TableJob[IterationParameters]):
                 keys = blocks.decode_row_keys(entry)
                 ranks = blocks.get_ranks(name.removeprefix(KEYS_PREFIX), iteration, initial).tolist()
                 for start in range(0, len(keys), _ROWS_PER_READ):
-                    some = keys[start : start + _ROWS_PER_READ]
-                    for key, page, rank in zip(some, self.store.get_many(some, fields), ranks[start:], strict=False):
-                        if page is None:  # deleted since the table was read
+                    chunk = keys[start : start + _ROWS_PER_READ]
+                    for key, page, rank in zip(chunk, self.store.get_many(chunk, fields), ranks[start:], strict=False):
+                        if page is None:  # deleted after the table was read
                             continue
                         page.page_rank = rank
                         if update_score:
                             page.score = rank
                         self.count("pagerank", "rows_written", batch.put(key, page))
-                    self.channel.advance(len(some))
+                    self.channel.advance(len(chunk))
         yield from ()
 
 
 class MapReducePageRank:
-    """Runs the jobs. ``pages`` and ``links``: the size of the graph, known after :meth:`build_blocks`."""
+    """Runs the jobs; ``pages`` and ``links`` are the size of the graph after :meth:`build_blocks`."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
@@ -187,13 +184,13 @@ class MapReducePageRank:
         self.mean = self.model.initial_rank
 
     def delete_blocks(self) -> None:
-        """Delete the blocks, those of a run that was killed included."""
+        """Delete the blocks, including those of killed runs."""
         bulk_delete_range(
             self.conf, BatchListStore(self.conf), prefix_range(BLOCKS_PREFIX), LINK_SPLIT_KEYS, "PageRankJob"
         )
 
     def build_blocks(self, store: DataStore[WebPage]) -> None:
-        """Make the blocks of the table."""
+        """Build the blocks from the table."""
         self.block_table.create()
         splits = range_splits(store, TableQuery(LINK_GRAPH_FIELDS), map_task_count(self.conf))
         rows = store.row_estimate()
@@ -201,22 +198,24 @@ class MapReducePageRank:
         expected = rows * 2 if rows else None  # each page is read, then numbered
         for salt in itertools.count():
             self.delete_blocks()
-            asked = LinkGraphParameters(bits=bits, salt=salt)
+            parameters = LinkGraphParameters(bits=bits, salt=salt)
             title = "PageRankJob: reading links"
-            result = run_job(LinkGraphJob, self.conf, splits, asked, title=title, expected_rows=expected)
-            if not result.count("pagerank", "collisions"):  # else two pages had one hash: another one parts them
+            result = run_job(LinkGraphJob, self.conf, splits, parameters, title=title, expected_rows=expected)
+            if not result.count("pagerank", "collisions"):  # otherwise repeat with another salt
                 break
         self.pages, self.links = result.count("pagerank", "pages"), result.count("pagerank", "links")
         leaves = self.pages - result.count("pagerank", "pages_with_links")
         self._dangling_rank = leaves * self.model.initial_rank
 
     def run_iterations(self, iterations: int, tolerance: float, report: Callable[[int, RankChange], None]) -> int:
-        """Run iterations as :func:`nutch2py.scoring.pagerank_model.compute_pagerank` does; return how many were done."""
+        """Run iterations as :func:`nutch2py.scoring.pagerank_model.compute_pagerank` does; return their number."""
         splits = self._make_splits(LINKS_PREFIX)
         while self.pages and self.iterations_done < iterations:
-            at = IterationParameters(iteration=self.iterations_done, pages=self.pages, dangling=self._dangling_rank)
+            parameters = IterationParameters(
+                iteration=self.iterations_done, pages=self.pages, dangling=self._dangling_rank
+            )
             title = f"PageRankJob: iteration {self.iterations_done + 1}"
-            result = run_job(PageRankJob, self.conf, splits, at, title=title, expected_rows=self.links)
+            result = run_job(PageRankJob, self.conf, splits, parameters, title=title, expected_rows=self.links)
             parts = [values for _, values in result.output]
             self._dangling_rank = sum(part[2] for part in parts)
             change = RankChange(sum(part[0] for part in parts) / self.pages, max(part[1] for part in parts))
@@ -228,9 +227,11 @@ class MapReducePageRank:
         return self.iterations_done
 
     def write_ranks(self) -> int:
-        """Write the ranks into the table; return how many rows changed."""
-        at = IterationParameters(iteration=self.iterations_done)
-        result = run_job(RankWriterJob, self.conf, self._make_splits(KEYS_PREFIX), at, title="PageRankJob: writing")
+        """Write the ranks into the table; return the number of changed rows."""
+        parameters = IterationParameters(iteration=self.iterations_done)
+        result = run_job(
+            RankWriterJob, self.conf, self._make_splits(KEYS_PREFIX), parameters, title="PageRankJob: writing"
+        )
         return result.count("pagerank", "rows_written")
 
     def _make_splits(self, prefix: str) -> list[DerivedTableSplit]:

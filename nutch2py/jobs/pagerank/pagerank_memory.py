@@ -1,4 +1,4 @@
-"""PageRank on one machine: the table is read once, the graph lies in memory as numbers."""
+"""PageRank in memory: reads the table once and holds the graph as arrays."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from nutch2py.table import DataStore, TableQuery
 from nutch2py.table.row_validation import RowValidator
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from nutch2py.jobs.pagerank.array_types import Indices, Mask
 
-    PageIndices = NDArray[np.int64]
-
-EXTERNAL_INDEX = 1  # the kind of links between sites, those within are 0
-_LINKS_PER_CHUNK = 1 << 20  # links looked up at once
-_ROWS_PER_WRITE = 2_000  # rows written at once
+EXTERNAL_INDEX = 1  # index of links between sites; 0: within a site
+_LINKS_PER_CHUNK = 1 << 20  # links per lookup
+_ROWS_PER_WRITE = 2_000  # rows
 BYTES_PER_LINK, BYTES_PER_PAGE = 24, 120
-"""What a run takes at its peak: measured, and rounded up."""
+"""Peak memory, measured and rounded up."""
 
 
 class GraphTooLargeError(Exception):
-    """The graph does not fit into the memory it may take, or cannot be held as numbers."""
+    """The graph exceeds the memory limit, or has a hash collision."""
 
 
 class MemoryGraph:
-    """The graph of a table. Pages are known by the 64-bit hash of their row keys, so that no key is kept.
+    """Link graph of a table. 64-bit hashes of row keys identify the pages, so no keys are kept.
 
-    Two pages with one hash raise :class:`GraphTooLargeError` (among 100 million pages that comes once in 3,700 tables); a
-    link to a row that is not there may meet the hash of a page that is, as seldom. ``memory_limit``: the bytes it may take;
-    ``share``: of the pages of a site; links to what more of them link to are navigation.
+    A hash collision of two pages raises :class:`GraphTooLargeError` (for 100 million pages in one of 3,700 tables). A
+    link to a missing row may match the hash of an existing page, with a similarly low probability.
+
+    Args:
+        memory_limit: Memory limit in bytes.
+        navigation_share: Part of the pages of a site; a page that more of them link to is navigation.
     """
 
     def __init__(self, memory_limit: int, navigation_share: float = 1.0) -> None:
@@ -47,7 +47,7 @@ class MemoryGraph:
         self.targets = [array("q"), array("q")]
 
     def add_page(self, key: str, links: PageLinks) -> None:
-        """Add a page and its links; pages come in the order of their keys."""
+        """Add a page and its links; pages must be in the order of their keys."""
         self._sites.add_page(len(self.hashes), key, links)
         self.hashes.append(hash(key))
         for kind, targets in enumerate(links):
@@ -55,13 +55,13 @@ class MemoryGraph:
             self.targets[kind].extend(map(hash, targets))
 
     def check_memory(self) -> None:
-        """Raise :class:`GraphTooLargeError` when the run would take more memory than it may."""
+        """Raise :class:`GraphTooLargeError` if the run would exceed the memory limit."""
         needed = len(self.hashes) * BYTES_PER_PAGE + sum(map(len, self.targets)) * BYTES_PER_LINK
         if needed > self.memory_limit:
             raise GraphTooLargeError
 
     def build(self) -> LinkGraph:
-        """Return the graph, links to other rows and navigation left out; the links that were added are gone then."""
+        """Return the graph without links to other rows and navigation; releases the added links."""
         import numpy as np
 
         hashes = np.frombuffer(self.hashes, dtype=np.int64)
@@ -82,32 +82,32 @@ class MemoryGraph:
             kinds.append(links)
         return LinkGraph(len(hashes), *kinds)
 
-    def _resolve_targets(self, counts: PageIndices, targets: PageIndices) -> LinkArrays:
-        """Turn hashes of targets into numbers of pages, in place."""
+    def _resolve_targets(self, counts: Indices, targets: Indices) -> LinkArrays:
+        """Replace hashes of targets by page numbers, in place."""
         import numpy as np
 
         kept = np.empty(len(targets), dtype=bool)
         for start in range(0, len(targets), _LINKS_PER_CHUNK):
-            piece = slice(start, start + _LINKS_PER_CHUNK)
-            targets[piece], kept[piece] = self.find_pages(targets[piece])
+            chunk = slice(start, start + _LINKS_PER_CHUNK)
+            targets[chunk], kept[chunk] = self.find_pages(targets[chunk])
         if kept.all():
             return LinkArrays(counts.copy(), targets)
-        running = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
+        kept_before = np.concatenate([[0], np.cumsum(kept, dtype=np.int64)])
         ends = np.cumsum(counts)
-        return LinkArrays(running[ends] - running[ends - counts], targets[kept])
+        return LinkArrays(kept_before[ends] - kept_before[ends - counts], targets[kept])
 
-    def find_pages(self, hashes: PageIndices) -> tuple[PageIndices, NDArray[np.bool_]]:
-        """Return the page of each hash (any page where there is none), and whether there is one."""
+    def find_pages(self, hashes: Indices) -> tuple[Indices, Mask]:
+        """Return the page of each hash (undefined if not found), and whether it was found."""
         import numpy as np
 
         if not len(self._sorted_hashes):
             return np.zeros(len(hashes), dtype=np.int64), np.zeros(len(hashes), dtype=bool)
-        places = np.minimum(np.searchsorted(self._sorted_hashes, hashes), len(self._sorted_hashes) - 1)
-        return self._order[places], self._sorted_hashes[places] == hashes
+        positions = np.minimum(np.searchsorted(self._sorted_hashes, hashes), len(self._sorted_hashes) - 1)
+        return self._order[positions], self._sorted_hashes[positions] == hashes
 
 
 def read_graph(conf: Configuration, store: DataStore[WebPage]) -> MemoryGraph:
-    """Read the table once; raise :class:`GraphTooLargeError` as soon as it is known not to fit."""
+    """Read the table once; raise :class:`GraphTooLargeError` as soon as the graph exceeds the limit."""
     rules = GraphLinkRules(conf)
     graph = MemoryGraph(get_memory_limit(conf), rules.navigation_share)
     for number, (key, page) in enumerate(RowValidator().valid_rows(store.scan(TableQuery(LINK_GRAPH_FIELDS)))):
@@ -126,9 +126,9 @@ def write_ranks(
     update_score: bool,
     before_write: Callable[[], object] | None = None,
 ) -> int:
-    """Write the ranks into the rows, those that changed; a row that is no page loses its rank. Return rows written.
+    """Write changed ranks into the rows; return the number of written rows.
 
-    ``before_write`` runs before each group of rows is written.
+    Rows outside the graph lose their rank. ``before_write`` runs before each write.
     """
     import numpy as np
 
@@ -160,7 +160,7 @@ def _iter_row_chunks(store: DataStore[WebPage]) -> Iterator[list[tuple[str, WebP
 
 
 def get_memory_limit(conf: Configuration) -> int:
-    """Return the bytes that the graph may take: ``pagerank.memory.limit`` (MB), else half of what is free."""
+    """Return the memory limit in bytes: ``pagerank.memory.limit`` (MB), by default half of the available memory."""
     limit = conf.get_int("pagerank.memory.limit", 0)
     if limit:
         return limit * 1_000_000
@@ -168,5 +168,5 @@ def get_memory_limit(conf: Configuration) -> int:
         with open("/proc/meminfo", encoding="ascii") as file:  # noqa: PTH123
             fields = dict(line.split(":", 1) for line in file)
         return int(fields["MemAvailable"].split()[0]) * 512
-    except (OSError, KeyError, ValueError):  # not told here, as on macOS
+    except (OSError, KeyError, ValueError):  # unavailable, as on macOS
         return 1_000_000_000
