@@ -261,7 +261,7 @@ def test_api_errors_describe_the_problem(crawl: Crawl, tmp_path: Path) -> None:
         crawl.pagerank(iterations="many")  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match=r"deduplication\.group\.mode"):
         crawl.dedup(group="town")  # type: ignore[arg-type]
-    with pytest.raises(ConfigurationError, match="names no store"):
+    with pytest.raises(ConfigurationError, match="is not a known store"):
         next(Crawl("tables").pages())
     with pytest.raises(IndexingError, match="no index found"):
         Crawl(f"embedded:{tmp_path}").search("text")

@@ -1,6 +1,6 @@
-"""The table: stores of rows by key, and the queries that jobs ask of them.
+"""Tables of a crawl: stores of rows by key, and the queries that jobs run on them.
 
-``open_store(conf, WebPage)`` gives the crawl's table wherever ``storage.data.store`` says it is.
+``open_store(conf, WebPage)`` opens the crawl's table at the location in ``storage.data.store``.
 """
 
 from nutch2py.table.data_store import CellTimes, DataStore, RowCells, WriteBatch

@@ -1,11 +1,11 @@
-"""The clock of a crawl: the time that its writes carry, which never goes back, whatever the machine's clock does.
+"""Monotonic clock for cell timestamps: a hybrid logical clock (Kulkarni et al. 2014).
 
-Of two cells in one place the newer one counts, and a write that comes with an older time is lost in silence. So a write
-gets the machine's time, or, where that is not later, the millisecond after the newest time that is known: of this
-process's own writes, of the cells that it has read, and of the jobs before it, for which the newest time stands beside
-the list of who is at work (:mod:`nutch2py.mapreduce.lock_check`). It is a hybrid logical clock (Kulkarni et al. 2014).
+Of two versions of a cell the newer one wins, so a write with an older timestamp is silently lost. A write therefore
+carries the machine's time or, if that is not later, the millisecond after the newest known time. Known times come from
+this process's writes, from the cells it has read, and from earlier jobs, which store their newest time with the crawl's
+locks (:mod:`nutch2py.mapreduce.lock_check`).
 
-What is due, and how old anything is, goes by the machine's time alone.
+Due times and ages use the machine's time only.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ import threading
 
 from nutch2py.support.clock import now_ms
 
-_MAX_TIME_MS = (1 << 63) - (1 << 40)  # times are 64 bits; a cell at their very end must leave room for those after it
+_MAX_TIME_MS = (1 << 63) - (1 << 40)  # leaves room after a cell with the largest 64-bit timestamp
 
 
 class CrawlClock:
-    """Times in ms since 1970; threads may share it."""
+    """Thread-safe clock of a crawl; times are in milliseconds since 1970."""
 
     def __init__(self) -> None:
         self._lock, self._newest = threading.Lock(), 0
 
     @property
     def newest(self) -> int:
-        """The newest time that was given or seen."""
+        """The newest time returned or observed so far."""
         return self._newest
 
     def observe(self, timestamp: int) -> None:
-        """Note a time that a write carries: what comes after it will be later."""
+        """Record the timestamp of a cell: later timestamps will be newer."""
         if timestamp > self._newest:
             with self._lock:
                 self._newest = max(min(timestamp, _MAX_TIME_MS), self._newest)
 
     def now(self) -> int:
-        """Return the time, not earlier than any that was given or seen."""
+        """Return the current time, not earlier than any time returned or observed."""
         with self._lock:
             self._newest = max(now_ms(), self._newest)
             return self._newest
 
     def next(self) -> int:
-        """Return the time, later than every one that was given or seen."""
+        """Return the current time, later than every time returned or observed."""
         with self._lock:
             self._newest = max(now_ms(), self._newest + 1)
             return self._newest

@@ -1,9 +1,9 @@
-"""DataStore: what every store of rows does.
+"""Interface of the stores: DataStore and WriteBatch.
 
-A store is one table: a crawl's ``webpage``, ``host`` or ``batch``. Keys are text, ordered as their UTF-8 bytes are
-(which is the order of Python's strings, too). A write carries the changed columns only, with the cell timestamps that
-Gora gave: deletes at now - 2 ms, puts at now - 1 ms, so that a put outlives the delete of the same call. Now is the
-crawl's (:mod:`nutch2py.table.clock`).
+A store is one table: a crawl's ``webpage``, ``host`` or ``batch``. Keys are text, ordered by their UTF-8 bytes, which is
+also the order of Python's strings. A write carries only the changed columns, with the cell timestamps that Gora uses:
+deletes at now - 2 ms, puts at now - 1 ms, so that a put survives the delete of the same call. Now is the time of the
+crawl's clock (:mod:`nutch2py.table.clock`).
 """
 
 from __future__ import annotations
@@ -23,49 +23,56 @@ R = TypeVar("R", bound=Record)
 CellTimes = dict[bytes, tuple[bytes, int]]
 """``qualifier -> (value, cell timestamp in ms)``."""
 RowCells = dict[bytes, CellTimes]
-"""``family -> qualifier -> (value, cell timestamp in ms)``: a row as exports and copies carry it."""
+"""``family -> qualifier -> (value, cell timestamp in ms)``: a row in exports and copies."""
 
 
 class WriteBatch(ABC):
-    """Collects writes and sends them in groups, by rows and by bytes; a context manager that sends the rest at its end.
+    """Collect writes and send them in groups limited by rows and bytes.
 
-    Writes of one row are applied in the order given. When the block ends with an exception, what was not sent is
-    dropped.
+    As a context manager it flushes at the end of the block; if the block raises, unsent writes are dropped. Writes of
+    one row are applied in the order of the calls.
     """
 
     before_flush: Callable[[], object] | None = None
-    """Runs before anything of the batch is written, whenever it writes: by :meth:`flush`, at its end, or by itself,
-    when it is full. What it makes durable is durable before every row of the batch that was collected when it ran: the
-    side table before the pages, the index's commit before the marks that say so. If it raises, nothing is written."""
+    """Called before each write of the batch: by :meth:`flush`, at the end, or when the batch is full.
+
+    Data that it makes durable is durable before the rows collected so far: the side table before the pages, the index's
+    commit before the marks that record it. If it raises, nothing is written."""
     rejected: Sequence[tuple[str, str]] = ()
-    """Rows that the store cannot take, as (key, reason): they were warned of and left out, the others are written."""
+    """Rows that the store rejected, as (key, reason): each was logged and skipped, the others are written."""
 
     @abstractmethod
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
         """Apply changes to a row.
 
-        ``timestamp`` (ms) stands for now, so that a repeated write changes nothing: cells are stamped one millisecond
-        before it, and newer ones in the table stay as they are. Raises ``ValueError`` for an empty key.
+        Args:
+            key: The row key.
+            mutation: The changed columns.
+            timestamp: Time in ms to use instead of now, which makes a repeated write idempotent: cells are stamped one
+                millisecond before it, and newer cells in the table are kept.
+
+        Raises:
+            ValueError: ``key`` is empty.
         """
 
     @abstractmethod
     def put_cells(self, key: str, cells: RowCells) -> None:
-        """Write cells with their own timestamps; newer cells in the table stay as they are."""
+        """Write cells with their own timestamps; newer cells in the table are kept."""
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Delete a row with all its columns, those of no field included."""
+        """Delete a row with all its columns, including columns of no field."""
 
     @abstractmethod
     def has_pending(self) -> bool:
-        """Tell whether something was collected that was not sent."""
+        """Return whether the batch holds unsent writes."""
 
     @abstractmethod
     def _write(self) -> None:
-        """Send what was collected, and forget it; when it returns, that is durable."""
+        """Send and discard the collected writes; they are durable when this returns."""
 
     def flush(self) -> None:
-        """Send what was collected, :attr:`before` first; when it returns, that is durable."""
+        """Call :attr:`before_flush`, then send the collected writes; they are durable when this returns."""
         if not self.has_pending():
             return
         if self.before_flush is not None:
@@ -91,108 +98,117 @@ class WriteBatch(ABC):
 
 
 def check_comparable(field: Field[Any], *values: bytes | None) -> None:
-    """Raise ``ValueError`` for what :meth:`DataStore.compare_and_set` cannot compare or set."""
+    """Raise ``ValueError`` for a field or value that :meth:`DataStore.compare_and_set` does not support."""
     if field.is_map or field.name == "content":
-        raise ValueError(f"{field.name} is no cell that can be compared")
+        raise ValueError(f"{field.name} is not a cell that can be compared")
     if b"" in values:
-        raise ValueError("an empty value cannot be told from none: write None")
+        raise ValueError("an empty value is the same as a missing one: write None")
 
 
 class DataStore(ABC, Generic[R]):
-    """One table of records of the class ``record_class``. ``location`` is what the user wrote, for messages.
+    """One table of records of the class ``record_class``. ``location`` is the configured location, for messages.
 
-    Reading or writing a table that does not exist raises :class:`nutch2py.errors.StoreError`: :meth:`create` it first.
+    Reading or writing a table that does not exist raises :class:`nutch2py.errors.StoreError`: call :meth:`create` first.
     """
 
     def __init__(self, record: type[R], name: str, location: str) -> None:
         self.record_class, self.name, self.location = record, name, location
-        self.clock = CrawlClock()  # of the whole crawl, when it is opened by nutch2py.table.open_store
+        self.clock = CrawlClock()  # nutch2py.table.open_store replaces it with the crawl's clock
 
     @abstractmethod
     def exists(self) -> bool:
-        """Tell whether the table is there."""
+        """Return whether the table exists."""
 
     @abstractmethod
     def create(self) -> None:
-        """Make the table unless it is there."""
+        """Create the table unless it exists."""
 
     def create_with_splits(self, split_keys: Sequence[bytes]) -> None:
-        """Make the table in parts that begin at the row keys ``split_keys``; StoreError when it is there already.
+        """Create the table with regions that start at the row keys ``split_keys``.
 
-        For stores that keep a table in parts; any other raises :class:`nutch2py.errors.UsageError`, as here.
+        Raises:
+            StoreError: The table exists.
+            UsageError: The store has no regions.
         """
-        raise UsageError(f"{self.location} has no regions to split: leave out -splits and -keys")
+        raise UsageError(f"{self.location} has no regions to split: omit -splits and -keys")
 
     @abstractmethod
     def drop(self) -> None:
-        """Delete the table and all its rows, if it is there."""
+        """Delete the table and all its rows, if it exists."""
 
     @abstractmethod
     def scan(self, query: TableQuery) -> Iterator[tuple[str, R]]:
-        """Yield (row key, record) in key order. No lock or lease is held between two rows, however slow the caller."""
+        """Yield (row key, record) in key order. No lock or lease is held between two rows."""
 
     @abstractmethod
     def keys(self, key_range: KeyRange) -> Iterator[str]:
-        """Yield the keys of the rows in a range, in order; nothing else of them is read."""
+        """Yield the row keys of a range in order, without reading other cells."""
 
     @abstractmethod
     def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
-        """Return a record per key, in the order of ``keys``; None for a row that has no cell of ``fields``."""
+        """Return one record per key, in the order of ``keys``; None for a row without a cell of ``fields``."""
 
     def get(self, key: str, fields: Iterable[Field[Any]] | None = None) -> R | None:
-        """Return one record, or None."""
+        """Return the record of ``key``, None if it has no cell of ``fields``."""
         return self.get_many([key], fields)[0]
 
     @abstractmethod
     def key_ranges(self, query: TableQuery, count: int) -> list[KeyRange]:
-        """Split the range of ``query`` into about ``count`` ranges of like size that cover it, in order."""
+        """Split the range of ``query`` into about ``count`` ranges of similar size that cover it, in order."""
 
     def range_hosts(self, ranges: Sequence[KeyRange]) -> list[str]:
-        """Return for each range the machine that holds most of it, "" where that is not known."""
+        """Return for each range the host that stores most of it, "" if unknown."""
         return [""] * len(ranges)
 
     @abstractmethod
     def row_estimate(self) -> int | None:
-        """Return about how many rows the table has, cheaply, or None; for progress only."""
+        """Return a cheap estimate of the number of rows, or None; for progress display only."""
 
     @abstractmethod
     def batch(self, before_flush: Callable[[], object] | None = None) -> WriteBatch:
-        """Return a new group of writes; ``before_flush`` is its :attr:`WriteBatch.before`."""
+        """Return a new batch of writes with this :attr:`WriteBatch.before_flush`."""
 
     @abstractmethod
     def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
-        """Set one cell to the bytes ``new`` if it holds ``expected``, in one step; tell whether it was set.
+        """Atomically set one cell to ``new`` if it holds ``expected``; return whether it was set.
 
-        None stands for a cell that is not there, and an empty one counts as such (HBase tells them not apart), so
-        empty bytes are a ``ValueError``, as are the column of a map and a page's content. Of any number of processes
-        that expect the same value, one succeeds; what it set is durable when this returns. A cell that is written so is
-        to be written in no other way, and every value is to be its writer's own: when the answer of a server is lost,
-        finding the value there is what tells that it was set.
+        Of any number of processes that expect the same value, one succeeds, and its value is durable when this returns.
+        Write such a cell with this method only, and with values unique to the writer: if the response of a server is
+        lost, reading the value back decides whether the write succeeded.
+
+        Args:
+            key: The row key.
+            field: A field of one cell, not a map and not a page's content.
+            expected: The required value, None for a missing or empty cell (HBase does not distinguish the two).
+            new: The value to set, None to delete the cell.
+
+        Raises:
+            ValueError: A value is empty, or the field cannot be compared.
         """
 
     def due_index(self) -> DueIndex:
-        """Return the index of the rows by due time, and their figures; it says itself when there is none."""
-        return DueIndex(f"{self.location.partition(':')[0]} keeps none")
+        """Return the due index and row statistics; see :attr:`DueIndex.unavailable_reason` for a store without."""
+        return DueIndex(f"{self.location.partition(':')[0]} has none")
 
     @abstractmethod
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
-        """Yield every cell of every row with its timestamp, in key order; columns of no field included."""
+        """Yield every cell of every row with its timestamp, in key order, including columns of no field."""
 
     def check(self, report: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
-        """Yield every row as :meth:`scan_cells` does, and tell ``report`` what of the table is damaged.
+        """Yield every row as :meth:`scan_cells` does, and pass each problem of the table to ``report``.
 
-        What stands in for the bytes of a page's content is the store's: they are looked at, not given.
+        Contents of pages are checked but not returned: the store may yield a placeholder.
         """
         yield from self.scan_cells()
 
     def salvage(self, report: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
-        """Yield what can be read of a table that is damaged, and tell ``report`` what cannot."""
+        """Yield the readable rows of a damaged table, and pass each unreadable part to ``report``."""
         yield from self.scan_cells()
 
     @abstractmethod
     def close(self) -> None:
-        """Give back connections and files; the store can be used again afterwards."""
+        """Release connections and files; the store can be used again afterwards."""
 
     def new_record(self, cells: Cells, fields: frozenset[Field[Any]] | None) -> R:
-        """Return a record of this table over cells that were read."""
+        """Return a record of this table for cells that were read."""
         return self.record_class(cells, fields)

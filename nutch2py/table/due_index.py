@@ -1,12 +1,12 @@
-"""What a store may keep beside a table, derived from its rows: which are due, in order, and how many there are of each.
+"""Interface of the due index and the row statistics, which a store derives from its rows.
 
-**The index** lists every row that has a cell in the families of the due time, the score or the marks. Entries stand by
-the *slot* of their due time (2^22 ms, 70 minutes), then best score first, then by URL. So the best of what is due is
-read first, slot by slot in turn, and the rest of the table is not looked at. The row itself says in the end what it
-is worth and whether it is due: an index may list too much, and must not list too little.
+**The due index** lists every row with a cell in the families of the due time, the score or the marks. Entries are
+ordered by the *slot* of their due time (2^22 ms, 70 minutes), then by descending score, then by URL. A job reads the best
+due rows first, slot by slot, and skips the rest of the table. The row itself decides whether it is due and what its
+score is: an index may contain too many entries, but never too few.
 
-**The figures** are what ``readdb -stats`` prints, as numbers of rows: in all, and by the cells of the columns that it
-counts. They add up, so a write changes them by the cells that it takes away and those that it puts.
+**The row statistics** are the numbers that ``readdb -stats`` prints: rows in total, and rows by value of the counted
+columns. They are sums, so a write updates them by the cells that it removes and adds.
 """
 
 from __future__ import annotations
@@ -21,19 +21,28 @@ from nutch2py.records.cells import CellError, decode_float, decode_int, decode_p
 from nutch2py.records.record import Field
 
 COUNTED_COLUMNS: dict[bytes, tuple[bytes, ...]] = {b"f": (b"st", b"rsf", b"fi", b"prot"), b"s": (b"s",), b"p": (b"st",)}
-"""Family -> the columns of WebPage that the figures come from. A row is counted when it has any of them."""
+"""Family -> columns of WebPage that the statistics count. A row is counted if it has any of them."""
+SLOT_BITS, SLOT_BYTES = 22, 5
+"""Width of a slot in bits of a due time in ms, and the bytes of a slot in a key."""
+LAST_SLOT = (1 << 8 * SLOT_BYTES) - 1
+REBUILD_HINT = "run dueindex to rebuild it"
 _LONG_MIN, _LONG_MAX = -(2**63), 2**63 - 1
 
 
+def slot_of(time: int) -> bytes:
+    """Return the slot of a due time (ms); times before 1970 are in the first slot."""
+    return min(max(time, 0) >> SLOT_BITS, LAST_SLOT).to_bytes(SLOT_BYTES, "big")
+
+
 def score_thousandths(score: float) -> int:
-    """Return the score in whole thousandths, cut off, within Java's long: the unit in which Nutch sums scores."""
+    """Return the score in thousandths, truncated and within Java's long: the unit in which Nutch sums scores."""
     if score != score:
         return 0
     return _LONG_MAX if score * 1000.0 > _LONG_MAX else _LONG_MIN if score * 1000.0 < _LONG_MIN else int(score * 1000.0)
 
 
 def statistic_name(family: bytes, qualifier: bytes, cell: bytes) -> str:
-    """Return the name of the figure that counts a cell, "" for none; ``unreadable`` when it is not of its type."""
+    """Return the name of the statistic that counts a cell, "" for none; ``unreadable`` for a cell of another type."""
     try:
         match family, qualifier:
             case b"f", b"st":
@@ -56,9 +65,10 @@ def statistic_name(family: bytes, qualifier: bytes, cell: bytes) -> str:
 
 @dataclass
 class RowStatistics:
-    """Numbers of rows. ``scores``: by whole thousandths; ``unreadable``: cells that are not of their columns' types.
+    """Numbers of rows by value of the counted columns.
 
-    A row without the cell is in none of ``status``, ``retries``, ``scores``, and in ``total``.
+    ``scores`` is keyed by whole thousandths. ``unreadable`` counts cells of another type than their column. A row without
+    a cell is in ``total``, but not in ``status``, ``retries`` or ``scores``.
     """
 
     total: int = 0
@@ -70,7 +80,7 @@ class RowStatistics:
     scores: Counter[int] = field(default_factory=Counter)
 
     def add(self, name: str, count: int) -> None:
-        """Take in a figure by its name, as :func:`statistic_name` gives it; ``total`` is one, too."""
+        """Add ``count`` to the statistic ``name``, as returned by :func:`statistic_name`, or to ``total``."""
         kind, *numbers = name.split(" ")
         match kind:
             case "total":
@@ -96,113 +106,115 @@ class TimeSpan(NamedTuple):
 
 
 class DueCandidate(NamedTuple):
-    """An entry of the index: the row ``key``, and its ``sort_key`` among all that are due, the best first."""
+    """An entry of the index: the row ``key``, and the ``sort_key`` that orders all due rows, best first."""
 
     sort_key: bytes
     key: str
 
 
 class DueIndex:
-    """The index and the figures of one table. This one stands for a store that keeps none.
+    """Due index and row statistics of one table. This base class serves stores that have none.
 
-    ``unavailable_reason``: why they cannot be used, "" when they can. With trouble, reading them raises :class:`StoreError`.
+    ``unavailable_reason`` says why they cannot be used, "" if they can. If it is set, reading raises
+    :class:`StoreError`.
     """
 
     is_sorted_by_score = True
-    """:meth:`read` gives the rows of the best scores first; else :meth:`parts` are read, each in no order."""
+    """:meth:`read_candidates` returns the rows with the best scores first; otherwise tasks read :meth:`partitions`, each
+    without order."""
     has_statistics = True
-    """There are figures."""
+    """The store has row statistics."""
     is_built_by_tasks = False
-    """It is made by tasks that :meth:`put` all rows, after :meth:`begin` and before :meth:`complete`, not by
-    :meth:`build`."""
+    """Tasks build the index with :meth:`add_rows` between :meth:`start_build` and :meth:`finish_build`, instead of
+    :meth:`rebuild`."""
 
     unindexed_count = 0
-    """Rows that :meth:`rows` has found to be moved by a program that does not keep it."""
+    """Rows that :meth:`read_rows` found changed by a program that does not update the index."""
 
     def __init__(self, unavailable_reason: str) -> None:
         self.unavailable_reason = unavailable_reason
 
     def _raise_unavailable(self) -> NoReturn:
-        raise StoreError(f"no index of what is due can be read: {self.unavailable_reason}")
+        raise StoreError(f"cannot read the due index: {self.unavailable_reason}")
 
     def count(self, spans: Sequence[TimeSpan], limit: int) -> int:
-        """Return how many rows are due within ``spans``, at most ``limit``; entries of a slot count as one whole."""
+        """Return the number of rows due within ``spans``, at most ``limit``; a slot is counted as a whole."""
         self._raise_unavailable()
 
     def read_candidates(self, spans: Sequence[TimeSpan], after_key: bytes, limit: int) -> list[DueCandidate]:
-        """Return the next ``limit`` rows due within ``spans``, best first, whose places are behind ``after_key``."""
+        """Return the next ``limit`` rows due within ``spans``, best first, with sort keys after ``after_key``."""
         self._raise_unavailable()
 
     def is_after_url(self, sort_key: bytes, url: str) -> bool:
-        """Tell whether every entry of the same score from ``sort_key`` on has a URL that sorts behind ``url``."""
+        """Return whether all entries of the same score from ``sort_key`` on have URLs that sort after ``url``."""
         self._raise_unavailable()
 
     def score_of(self, sort_key: bytes) -> float | None:
-        """Return the score of the entry at ``sort_key``; None for a negative one, and for what is no number."""
+        """Return the score of the entry at ``sort_key``; None for a negative score and for NaN."""
         self._raise_unavailable()
 
     def after_score(self, sort_key: bytes) -> bytes:
-        """Return the place behind all entries of the same score."""
+        """Return the first sort key after all entries of the same score."""
         self._raise_unavailable()
 
     def partitions(self, count: int) -> list[tuple[int, int]]:
-        """Return about ``count`` parts that tasks can read each for itself."""
+        """Return about ``count`` partitions that tasks can read independently."""
         return [(0, 0)]
 
     def read_rows(
         self, spans: Sequence[TimeSpan], partition: tuple[int, int], fields: frozenset[Field[Any]]
     ) -> Iterator[tuple[str, Any]]:
-        """Yield (row key, record with ``fields``) of those due within ``spans``, of one of the :meth:`parts`."""
+        """Yield (row key, record with ``fields``) of the rows of one partition that are due within ``spans``."""
         self._raise_unavailable()
 
     def known_row_count(self) -> int | None:
-        """Return about how many rows the table has, as far as the index tells."""
+        """Return the approximate number of rows recorded by the index, None if unknown."""
         return None
 
     def full_scan_reason(self, now: int) -> str:
-        """Return why all rows are to be looked at this time though there is an index, "" when they need not be."""
+        """Return why a job should scan the whole table in spite of the index, "" if it need not."""
         return ""
 
     def record_full_scan(self, row_count: int) -> None:
-        """Note that all rows were looked at, and how many there are."""
+        """Record a scan of the whole table and its number of rows."""
 
     def invalidate(self, reason: str) -> None:
-        """Let nobody trust it any more, until it is made anew."""
+        """Mark the index as unusable until it is rebuilt."""
 
     def find_missing_rows(self, rows: Sequence[tuple[str, int]]) -> list[str]:
-        """Return the keys of those rows, given with their due times, that it does not list."""
+        """Return the keys of those ``rows`` (key, due time) that the index does not list."""
         self._raise_unavailable()
 
     def add_rows(self, rows: Sequence[tuple[str, int]]) -> None:
-        """List rows, given with their due times."""
+        """Add entries for ``rows`` (key, due time)."""
         self._raise_unavailable()
 
     def start_build(self) -> None:
-        """Begin to make it anew."""
-        raise UsageError(f"no index of what is due can be made: {self.unavailable_reason}")
+        """Start a rebuild by tasks."""
+        raise UsageError(f"cannot build the due index: {self.unavailable_reason}")
 
     def finish_build(self, row_count: int) -> None:
-        """End to make it: it lists every row, of which there are so many."""
+        """Finish a rebuild by tasks: the index lists all of the ``row_count`` rows."""
         self._raise_unavailable()
 
     def statistics(self) -> RowStatistics:
-        """Return the figures of all rows."""
+        """Return the statistics of all rows."""
         self._raise_unavailable()
 
     def rebuild(self) -> int:
-        """Make both anew from the rows; return how many entries there are. Who writes waits meanwhile."""
-        raise UsageError(f"no index of what is due can be made: {self.unavailable_reason}")
+        """Rebuild index and statistics from the rows; return the number of entries. Writers wait meanwhile."""
+        raise UsageError(f"cannot build the due index: {self.unavailable_reason}")
 
     def check(self, report: Callable[[str], object]) -> int:
-        """Compare both with the rows, and tell ``report`` where they differ; return how many entries there are."""
+        """Compare index and statistics with the rows, and pass each difference to ``report``; return the entry count."""
         self._raise_unavailable()
 
     def drop(self) -> None:
-        """Throw both away; the table works without."""
+        """Delete index and statistics; the table works without them."""
 
 
 def iter_candidates(index: DueIndex, spans: Sequence[TimeSpan], page_size: int) -> Iterator[DueCandidate]:
-    """Yield all rows due within ``spans``, best first, read some at a time."""
+    """Yield all rows due within ``spans``, best first, read in pages of ``page_size``."""
     after = b""
     while found := index.read_candidates(spans, after, page_size):
         yield from found

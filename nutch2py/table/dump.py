@@ -1,10 +1,10 @@
-"""Dumps: every cell of a table as JSON lines, and a copy of one table into another.
+"""Export and import of a table as JSON lines, and copies between tables.
 
 A line is a row, ``{"row": "<key>", "cells": {"<family>:<qualifier>": ["<base64 of the value>", <time in ms>], …}}``;
-rows are in key order, columns in the order of their bytes. JSON holds text only: columns whose qualifier is not UTF-8
-stand in a second member, ``"cells64"``, of the same form, with ``"<family>:<base64 of the qualifier>"`` for the name.
+rows are in key order, columns in byte order. JSON holds text only: columns with a qualifier that is not UTF-8 are in a
+second member ``"cells64"`` of the same form, named ``"<family>:<base64 of the qualifier>"``.
 
-Lines of a dump that may be anything: read with a limit, and counted when they are no rows.
+The import treats a dump as untrusted input: lines have a maximum length, and malformed lines are counted and skipped.
 """
 
 from __future__ import annotations
@@ -33,23 +33,26 @@ _GZIP_MAGIC = b"\x1f\x8b"
 _READ_SIZE = 1 << 20
 _MAX_WARNINGS = 10
 _MIN_LINES_BEFORE_GIVING_UP = 1_000
-"""Lines after which a file that has too many bad ones is given up; a shorter one at its end."""
+"""Lines after which the import of a file with too many bad lines stops; that of a shorter file stops at its end."""
 
 
 class ImportLimits(NamedTuple):
-    """``max_line_bytes``: bytes that a line may have; ``max_bad_share``: the part of the lines that may be no sound rows."""
+    """Limits of an import.
+
+    ``max_line_bytes`` is the maximum length of a line, ``max_bad_share`` the maximum share of bad lines (0 to 1).
+    """
 
     max_line_bytes: int = 64 << 20
     max_bad_share: float = 0.1
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> ImportLimits:
-        """Return what ``storage.import.line.bytes`` and ``storage.import.bad.share`` say."""
+        """Return the limits of ``storage.import.line.bytes`` and ``storage.import.bad.share``."""
         return cls(conf.get_int("storage.import.line.bytes", 64 << 20), conf.get_float("storage.import.bad.share", 0.1))
 
 
 class BadLineCounter:
-    """Counts lines and what is wrong with them; ``skipped_lines`` and ``skipped_cells`` were left out. The first ten are warned of."""
+    """Count the lines and cells that an import skips, and log the first ten."""
 
     def __init__(self, source: Path, max_bad_share: float) -> None:
         self.source, self.max_bad_share = source, max_bad_share
@@ -58,42 +61,43 @@ class BadLineCounter:
         self._first_error = ""
 
     def skip_line(self, number: int, reason: str) -> None:
-        """Leave a line out."""
+        """Skip a line."""
         self.skipped_lines += 1
-        self._record(number, reason, "left out")
+        self._record(number, reason, "skipped")
 
     def skip_cell(self, number: int, reason: str) -> None:
-        """Leave a cell out; the row's others are taken."""
+        """Skip a cell; the row's other cells are imported."""
         self.skipped_cells += 1
-        self._record(number, reason, "the cell is left out")
+        self._record(number, reason, "cell skipped")
 
     def _record(self, number: int, reason: str, action: str) -> None:
         self._first_error = self._first_error or f"{self.source}, line {number}: {reason}"
         if self.skipped_lines + self.skipped_cells <= _MAX_WARNINGS:
-            more = " (no further ones are named)" if self.skipped_lines + self.skipped_cells == _MAX_WARNINGS else ""
+            more = " (further ones are not logged)" if self.skipped_lines + self.skipped_cells == _MAX_WARNINGS else ""
             warn(f"{self.source}, line {number}: {reason}: {action}{more}")
         if number != self._last_bad_line:
             self._bad_line_count, self._last_bad_line = self._bad_line_count + 1, number
 
     def finish_line(self, number: int) -> None:
-        """Go on to the next line; raise :class:`InputError` when too many are bad by now."""
+        """Count a line as read; raise :class:`InputError` if too many lines are bad so far."""
         self._lines_read = number
         if self._bad_line_count and number >= _MIN_LINES_BEFORE_GIVING_UP:
             self.finish()
 
     def finish(self) -> None:
-        """Raise :class:`InputError` when too many lines were bad."""
+        """Raise :class:`InputError` if too many lines were bad."""
         if self._bad_line_count > self.max_bad_share * self._lines_read:
             raise InputError(
                 f"{self._first_error}; {self._bad_line_count} of {self._lines_read} lines are bad, which is more than "
-                f"storage.import.bad.share allows: mend them and import again"
+                f"storage.import.bad.share allows: correct them and import again"
             )
 
 
 def read_dump_lines(source: Path, max_bytes: int) -> Iterator[bytes | None]:
-    """Yield the lines of a dump, packed with gzip or not; None for one of more than ``max_bytes`` bytes, which is not kept.
+    """Yield the lines of a dump, plain or gzipped; None for a line of more than ``max_bytes`` bytes.
 
-    Raises :class:`InputError` when the file cannot be read to its end.
+    Raises:
+        InputError: The file cannot be read to its end.
     """
     try:
         with source.open("rb") as raw:
@@ -112,12 +116,12 @@ def read_dump_lines(source: Path, max_bytes: int) -> Iterator[bytes | None]:
 
 
 ProgressCallback = Callable[[int], None]
-"""Called with the number of rows done, now and then and at the end."""
+"""Called with the number of rows done, at intervals and at the end."""
 _PROGRESS_INTERVAL = 1_000
 
 
 def encode_row(key: str, cells: RowCells) -> bytes:
-    """Return the line of a row, its end of line included."""
+    """Return the line of a row, including the line end."""
     names: dict[str, list[Any]] = {}
     binary: dict[str, list[Any]] = {}
     for family in sorted(cells):
@@ -136,9 +140,15 @@ def encode_row(key: str, cells: RowCells) -> bytes:
 
 
 def decode_row(line: bytes, on_bad_cell: Callable[[str], object] | None = None) -> tuple[str, RowCells]:
-    """Return the key and the cells of a line; ``ValueError`` says what is wrong with it.
+    """Return the key and the cells of a line.
 
-    With ``on_bad_cell``, which is told the reason, a cell that is malformed is left out.
+    Args:
+        line: A line of a dump.
+        on_bad_cell: Called with the reason for each malformed cell, which is then skipped; without it, a malformed cell
+            raises ``ValueError``.
+
+    Raises:
+        ValueError: The line is not a row.
     """
     row = orjson.loads(line)
     if not isinstance(row, dict) or not isinstance(row.get("row"), str) or not row["row"]:
@@ -183,10 +193,10 @@ def _decode_base64(text: str, name: str) -> bytes:
 
 
 def export_table(store: DataStore[Any], path: str | Path, progress: ProgressCallback | None = None) -> int:
-    """Write every row to ``path``, gzipped when its name ends in ``.gz``; return the number of rows.
+    """Write every row to ``path``, gzipped if its name ends in ``.gz``; return the number of rows.
 
-    The file appears when it is complete; one of that name is replaced then. Raises :class:`StoreError` when it cannot
-    be written.
+    The file appears when it is complete, and replaces an existing one. Raises :class:`StoreError` if it cannot be
+    written.
     """
     return export_rows(store.scan_cells(), path, progress)
 
@@ -194,7 +204,7 @@ def export_table(store: DataStore[Any], path: str | Path, progress: ProgressCall
 def export_rows(
     rows: Iterable[tuple[str, RowCells]], path: str | Path, progress: ProgressCallback | None = None
 ) -> int:
-    """Write some rows as :func:`export_table` does."""
+    """Write ``rows`` as :func:`export_table` does."""
     target, done = Path(path), _ProgressCounter(progress)
     with atomic_write(target) as raw, _gzip_if_named(raw, target.name) as out:
         for key, cells in rows:
@@ -204,7 +214,7 @@ def export_rows(
 
 
 class _ProgressCounter:
-    """Counts the rows that are done, and tells ``progress`` now and then."""
+    """Count rows and call ``progress`` at intervals."""
 
     def __init__(self, progress: ProgressCallback | None) -> None:
         self._row_count, self._progress = 0, progress
@@ -216,7 +226,7 @@ class _ProgressCounter:
             self._report()
 
     def finish(self) -> int:
-        """Tell of the last row; return how many there were."""
+        """Report the final count and return it."""
         self._report()
         return self._row_count
 
@@ -230,7 +240,7 @@ def _gzip_if_named(raw: IO[bytes], name: str) -> Iterator[IO[bytes]]:
     if not name.endswith(".gz"):
         yield raw
         return
-    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:  # equal tables give equal files
+    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:  # reproducible: no name, no time
         buffered = io.BufferedWriter(packed, 1 << 16)
         yield buffered
         buffered.flush()
@@ -244,12 +254,14 @@ def import_table(
     limits: ImportLimits = ImportLimits(),  # noqa: B008
     bad_lines: BadLineCounter | None = None,
 ) -> int:
-    """Write the rows of a dump into the table, made when it is not there; return their number.
+    """Write the rows of a dump into the table, which is created if missing; return their number.
 
-    Cells of the table that are newer than the dump's stay. A line that is not a row, or is too long, is warned of and
-    left out, and so is a cell that is malformed or not of its column's type; ``bad_lines`` counts them. When they are more
-    than a share of the lines (``limits``) :class:`InputError` names the first; rows may be in the table by then, and
-    importing the mended dump again does no harm.
+    Cells of the table that are newer than the dump's are kept. Lines that are malformed or too long are logged and
+    skipped, as are cells that are malformed or of another type than their column; ``bad_lines`` counts them. Importing a
+    corrected dump again is safe.
+
+    Raises:
+        InputError: The share of bad lines exceeds ``limits``. Some rows may already be in the table.
     """
     source, done = Path(path), _ProgressCounter(progress)
     bad_lines = bad_lines or BadLineCounter(source, limits.max_bad_share)
@@ -269,7 +281,7 @@ def import_table(
 def _read_row(
     store: DataStore[Any], number: int, line: bytes | None, limits: ImportLimits, bad_lines: BadLineCounter
 ) -> tuple[str, RowCells] | None:
-    """Return key and cells of a line, None when there are none to write."""
+    """Return key and cells of a line, None if nothing is to be written."""
     if line is None:
         bad_lines.skip_line(number, f"it has more than {limits.max_line_bytes} bytes (storage.import.line.bytes)")
         return None
@@ -297,18 +309,18 @@ def copy_table(
     *,
     map_key: Callable[[str], str | None] = str,
 ) -> int:
-    """Copy every cell with its timestamp into ``target``, made when it is not there; return the number of rows.
+    """Copy every cell with its timestamp into ``target``, which is created if missing; return the number of rows.
 
-    ``map_key`` gives the key that a row has there, None for one that is left out.
+    ``map_key`` returns the key of a row in ``target``, None to skip the row.
     """
     done = _ProgressCounter(progress)
     if not target.exists():
         target.create()
     with target.batch() as batch:
         for key, cells in source.scan_cells():
-            there = map_key(key)
-            if there is None:
+            new_key = map_key(key)
+            if new_key is None:
                 continue
-            batch.put_cells(there, cells)
+            batch.put_cells(new_key, cells)
             done.add()
     return done.finish()

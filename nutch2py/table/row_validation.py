@@ -1,4 +1,4 @@
-"""Rows that another program has written, with cells that are not of their columns' types: left out, named, counted."""
+"""Validation of rows written by other programs: rows with cells of another type are logged, counted and skipped."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _fallible_cache: dict[tuple[type[Record], frozenset[Field[Any]] | None], tuple[F
 
 
 def validate_record(record: Record) -> None:
-    """Decode what was read, before a job acts on half of it; raise :class:`CellError` for a cell of another type.
+    """Decode the fields of a record before a job uses it; raise :class:`CellError` for a cell of another type.
 
-    Only fields that can fail are looked at (numbers, the status records), and their values are kept by the record; of
-    a page's marks and metadata the entries that jobs take for numbers.
+    Only fields that can fail are decoded: numbers and status records (the record caches the values), and those marks and
+    metadata of a page that jobs read as numbers.
     """
     for field in _fallible_fields(type(record), record._fields):
         field.__get__(record, type(record))
@@ -35,7 +35,7 @@ def validate_record(record: Record) -> None:
 
 
 def validate_cell(record: type[Record], family: bytes, qualifier: bytes, value: bytes) -> None:
-    """Raise :class:`CellError` unless ``value`` is of its column's type; foreign columns may hold anything."""
+    """Raise :class:`CellError` unless ``value`` has its column's type; columns of no field may hold any bytes."""
     for field in _fallible_fields(record, None):
         if field.family == family and field.qualifier == qualifier:
             try:
@@ -50,16 +50,16 @@ def validate_cell(record: type[Record], family: bytes, qualifier: bytes, value: 
 
 def _validate_distance(cell: bytes) -> None:
     if not cell.isdigit():
-        raise CellError(f"mk:{Mark.DISTANCE}: {cell[:20]!r} is no number")
+        raise CellError(f"mk:{Mark.DISTANCE}: {cell[:20]!r} is not a number")
 
 
 def _validate_cash(cell: bytes) -> None:
     if len(cell) < 4:
-        raise CellError(f"mtdt:{MetadataKey.CASH}: {len(cell)} bytes where a float has 4")
+        raise CellError(f"mtdt:{MetadataKey.CASH}: {len(cell)} bytes, a float has 4")
 
 
 def _fallible_fields(record: type[Record], fields: frozenset[Field[Any]] | None) -> tuple[Field[Any], ...]:
-    """Return those of ``fields`` (None: all of the record) whose cells may be malformed: text and bytes cannot."""
+    """Return those of ``fields`` (None: all fields) with cells that can be malformed, which text and bytes cannot."""
     found = _fallible_cache.get((record, fields))
     if found is None:
         found = _fallible_cache[record, fields] = tuple(
@@ -71,25 +71,25 @@ def _fallible_fields(record: type[Record], fields: frozenset[Field[Any]] | None)
 
 
 class RowValidator:
-    """Tells rows that can be read from others. ``invalid_count``: how many could not; the first ten are warned of."""
+    """Check rows, count the invalid ones in ``invalid_count``, and log the first ten."""
 
     def __init__(self) -> None:
         self.invalid_count = 0
 
     def is_valid(self, key: str, record: Record) -> bool:
-        """Tell whether every cell that was read is of its column's type."""
+        """Return whether every cell of the record has its column's type."""
         try:
             validate_record(record)
         except CellError as error:
             self.invalid_count += 1
             if self.invalid_count <= _MAX_WARNINGS:
-                more = " (no further ones are named)" if self.invalid_count == _MAX_WARNINGS else ""
-                warn(f"row {key} is left out: {error}{more}")
+                more = " (further ones are not logged)" if self.invalid_count == _MAX_WARNINGS else ""
+                warn(f"row {key} skipped: {error}{more}")
             return False
         return True
 
     def valid_rows(self, rows: Iterable[tuple[str, R]]) -> Iterator[tuple[str, R]]:
-        """Yield the rows that can be read."""
+        """Yield the valid rows, then log the number of skipped ones."""
         for key, record in rows:
             if self.is_valid(key, record):
                 yield key, record
@@ -97,6 +97,6 @@ class RowValidator:
 
 
 def warn_skipped_rows(count: int) -> None:
-    """Warn of rows that were left out, if there are any."""
+    """Log a warning if rows were skipped."""
     if count:
-        warn(f"{count} rows were left out: they have cells that are not of their columns' types; checktable lists them")
+        warn(f"{count} rows skipped: they have cells of another type than their columns; run checktable to list them")

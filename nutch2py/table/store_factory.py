@@ -1,4 +1,4 @@
-"""Opening a table: which store ``storage.data.store`` names, and what the crawl's tables are called there."""
+"""Opens the store of ``storage.data.store``, and names the crawl's tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ R = TypeVar("R", bound=Record)
 
 
 def table_name(conf: Configuration, record: type[Record]) -> str:
-    """Return ``<crawlId>_<schema>``, or the schema's name alone when no crawl id is set."""
+    """Return ``<crawlId>_<schema>``, or the schema's name alone if no crawl id is set."""
     schema = conf.get_trimmed(f"storage.schema.{record.SCHEMA}", record.SCHEMA)
     crawl_id = conf.get_trimmed("storage.crawl.id")
     return f"{crawl_id}_{schema}" if crawl_id else schema
@@ -31,9 +31,9 @@ _JAVA_STORE_LOCATIONS = {
 
 
 def store_location(conf: Configuration) -> str:
-    """Return ``storage.data.store``; else what the Nutch property ``storage.data.store.class`` stands for.
+    """Return ``storage.data.store``, or the equivalent of the Nutch property ``storage.data.store.class``.
 
-    The folder of an embedded table is absolute.
+    The folder of an embedded table is returned as an absolute path.
     """
     location = conf.get_trimmed("storage.data.store")
     java_class = conf.get_trimmed("storage.data.store.class")
@@ -41,7 +41,7 @@ def store_location(conf: Configuration) -> str:
         location = _JAVA_STORE_LOCATIONS.get(java_class, "")
         if not location:
             raise ConfigurationError(
-                f"storage.data.store.class is {java_class}, for which there is no store here: "
+                f"storage.data.store.class is {java_class}, which has no equivalent store: "
                 "set storage.data.store to embedded:FOLDER or hbase://HOST:PORT"
             )
     scheme, _, folder = (location or _DEFAULT_LOCATION).partition(":")
@@ -49,7 +49,7 @@ def store_location(conf: Configuration) -> str:
 
 
 def import_store_module(conf: Configuration) -> None:
-    """Import what :func:`open_store` needs of the crawl's store, and open nothing."""
+    """Import the modules that :func:`open_store` needs for the crawl's store, without opening it."""
     scheme = store_location(conf).partition(":")[0]
     if scheme in _STORE_MODULES:
         importlib.import_module(_STORE_MODULES[scheme])
@@ -58,7 +58,7 @@ def import_store_module(conf: Configuration) -> None:
 def open_store(
     conf: Configuration, record: type[R], location: str | None = None, name: str | None = None
 ) -> DataStore[R]:
-    """Open the table of ``record`` that ``conf`` (or ``location``, ``name``) points at; it need not exist yet."""
+    """Open the table of ``record`` given by ``conf`` (or ``location`` and ``name``); it need not exist yet."""
     where = location or store_location(conf)
     table = name or table_name(conf, record)
     scheme, _, rest = where.partition(":")
@@ -73,7 +73,7 @@ def open_store(
         store = HBaseStore.open(conf, record, table, where)
     else:
         raise ConfigurationError(
-            f"storage.data.store is {where!r}, which names no store: write embedded:FOLDER or hbase://HOST:PORT"
+            f"storage.data.store is {where!r}, which is not a known store: write embedded:FOLDER or hbase://HOST:PORT"
         )
     store.clock = crawl_clock(where, conf.get_trimmed("storage.crawl.id"))
     return store

@@ -1,4 +1,4 @@
-"""What a job asks of a table: a key range, the fields, and at most one condition on a mark."""
+"""Queries on a table: a key range, the fields, and at most one condition on a mark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class KeyRange(NamedTuple):
 
 
 def prefix_range(prefix: str) -> KeyRange:
-    """Return the range of all keys that begin with ``prefix``, which ends in an ASCII character."""
+    """Return the range of all keys that start with ``prefix``, which ends in an ASCII character."""
     return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
 
 
@@ -33,11 +33,10 @@ class MarkCondition(NamedTuple):
 
 @dataclass(frozen=True)
 class TableQuery:
-    """Rows of ``range`` that have at least one cell of ``fields`` and fulfil ``mark``.
+    """Rows of ``range`` that have at least one cell of ``fields`` and match ``mark``.
 
-    ``fields`` None reads everything. Nothing that is not named is read; the marks of a condition are checked in the
-    store and read only if ``fields`` names them too. With no fields but a mark, every row with that mark is given,
-    without cells; with neither there are no rows.
+    ``fields`` None reads all columns. The store checks the mark itself, and returns marks only if ``fields`` contains
+    them. Empty ``fields`` with a mark select every row with that mark, without cells; without a mark they select no row.
     """
 
     fields: frozenset[Field[Any]] | None = None

@@ -161,7 +161,7 @@ class TestWhatIsSaid:
         open_store(table, WebPage).due_index().drop()
         line, rows = self.told(table, capsys, top_n=5)
         assert line == (
-            "full table scan, as the due index is not available: the table has none (dueindex makes it)"
+            "full table scan, as the due index is not available: the table has none (run dueindex to rebuild it)"
         )
         assert rows == 300
 

@@ -219,7 +219,7 @@ class TestNotTrusted:
     def test_written_by_unaware_program_is_not_trusted(self, store: EmbeddedStore[WebPage], tmp_path: Path) -> None:
         put(store, "com.a:http/", fetch_time=NOW)
         put(opened(tmp_path / "crawl", keeps=False), "com.b:http/", fetch_time=NOW)
-        assert "does not keep it has written the table since (dueindex" in store.due_index().unavailable_reason
+        assert "does not update it has written the table since (run dueindex" in store.due_index().unavailable_reason
         put(store, "com.c:http/", fetch_time=NOW)  # whoever keeps it does not make it right again by going on
         assert "has written the table since" in store.due_index().unavailable_reason
         for read in (lambda index: index.statistics(), lambda index: index.read_candidates([ALL], b"", 1)):
@@ -239,11 +239,11 @@ class TestNotTrusted:
             old.due_index().rebuild()
         now = opened(tmp_path / "crawl")
         put(now, "com.b:http/", fetch_time=NOW)
-        assert now.due_index().unavailable_reason == "the table has none (dueindex makes it)"
+        assert now.due_index().unavailable_reason == "the table has none (run dueindex to rebuild it)"
         assert now.due_index().rebuild() == 2
         assert now.due_index().statistics().status == {2: 1}
         now.due_index().drop()
-        assert now.due_index().unavailable_reason == "the table has none (dueindex makes it)"
+        assert now.due_index().unavailable_reason == "the table has none (run dueindex to rebuild it)"
 
     def test_read_by_unaware_program_stays_trusted(self, store: EmbeddedStore[WebPage], tmp_path: Path) -> None:
         put(store, "com.a:http/", fetch_time=NOW)
@@ -259,10 +259,10 @@ class TestNotTrusted:
         conf = Configuration()
         conf.set("storage.data.store", "hbase://127.0.0.1:1")
         index = open_store(conf, Host).due_index()
-        assert index.unavailable_reason == "hbase keeps none"
-        with pytest.raises(UsageError, match="hbase keeps none"):
+        assert index.unavailable_reason == "hbase has none"
+        with pytest.raises(UsageError, match="hbase has none"):
             index.rebuild()
-        with pytest.raises(StoreError, match="hbase keeps none"):
+        with pytest.raises(StoreError, match="hbase has none"):
             index.statistics()
 
 
@@ -280,9 +280,9 @@ def test_inconsistent_due_index_is_detected(store: EmbeddedStore[WebPage], datab
     found = troubles(store)
     if database == embedded_due_update.DUE_DATABASE:
         assert found == [
-            "row com.a:http/2 is not in the index where it should be",
-            "1 entries of the index are of no row",
+            "row com.a:http/2 has no matching entry in the index",
+            "1 entries of the index have no row",
         ]
     else:
         assert len(found) == 2
-        assert all(text.startswith("the figure") for text in found)
+        assert all(text.startswith("the statistic") for text in found)

@@ -112,7 +112,7 @@ def test_sound_file_shorter_than_last_page_is_accepted(tmp_path):
     with lmdb.open(str(tmp_path), map_size=1 << 26) as environment, environment.begin() as txn:
         assert [(key, value[:1]) for key, value in txn.cursor()] == [(b"00%d" % n, b"xyxxx"[n:][:1]) for n in range(5)]
     path.write_bytes(whole[: (first - 1) * 4096])
-    with pytest.raises(DamagedFileError, match="it was cut"):
+    with pytest.raises(DamagedFileError, match="it was truncated"):
         check_complete(path)
 
 
@@ -132,7 +132,7 @@ def test_damaged_cell_raises_and_checktable_names_row(folder, capsys):
     store = opened(folder)
     page = store.get("k00041", {WebPage.text, WebPage.status})
     assert page.status == 2, "another family is as sound as before"
-    with pytest.raises(StoreError, match=r"checksum .*checktable says where.*exporttable -salvage"):
+    with pytest.raises(StoreError, match=r"checksum .*run checktable to list the damage.*exporttable -salvage"):
         _ = page.text
     changing = store.get("k00040")
     changing.text = "new"
@@ -170,13 +170,13 @@ def test_missing_content_raises_instead_of_waiting(folder, capsys):
     store = opened(folder)
     with store._get_files().content.begin(write=True) as txn:
         txn.delete((5).to_bytes(8))
-    with pytest.raises(StoreError, match=r"row k00005: its content is not there"):
+    with pytest.raises(StoreError, match=r"row k00005: its content is missing"):
         list(store.scan(TableQuery.for_fields({WebPage.content})))
-    with pytest.raises(StoreError, match=r"row k00005: its content is not there"):
+    with pytest.raises(StoreError, match=r"row k00005: its content is missing"):
         store.get("k00005")
     store.close()
     assert main(["checktable", "-D", f"storage.data.store=embedded:{folder}"]) == 4
-    assert "row k00005: its content: it is not there" in capsys.readouterr().out
+    assert "row k00005: its content: it is missing" in capsys.readouterr().out
 
 
 def test_salvage_keeps_readable_rows(folder, tmp_path, capsys):
@@ -287,7 +287,7 @@ def test_checktable_counts_foreign_cells(folder, tmp_path, capsys):
     (tmp_path / "dump").write_text("\n".join([*lines, json.dumps({"row": "b", "cells": cells})]) + "\n")
     assert main(["importtable", str(tmp_path / "dump"), *option]) == 0
     told = capsys.readouterr()
-    assert "line 21: row b: f:st: 2 bytes where an int has 4: the cell is left out" in told.err
+    assert "line 21: row b: f:st: 2 bytes where an int has 4: cell skipped" in told.err
     assert told.out.splitlines()[-1].endswith("skipped: 0 lines, 1 cells")
 
 

@@ -142,7 +142,7 @@ def test_full_disk_leaves_table_unchanged(store):
     told = limited(lambda: write(store, with_contents(200)))
     assert "no space left" in told
     assert "free some" in told
-    assert "nothing of this group was written" in told
+    assert "nothing of this batch was written" in told
     assert list(store.scan_cells()) == before
     write(store, with_contents(200))
     assert sum(1 for _ in store.scan(TableQuery())) == 201
@@ -278,7 +278,7 @@ def test_folder_of_other_program_is_rejected(tmp_path):
         (table / name).mkdir(parents=True)
         lmdb.open(str(table / name)).close()
     (table / "ready").touch()
-    with pytest.raises(StoreError, match="not a table of this program"):
+    with pytest.raises(StoreError, match="not a table of nutch2py"):
         opened(tmp_path).get("a")
 
 

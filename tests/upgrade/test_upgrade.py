@@ -119,7 +119,7 @@ def test_older_layout_is_migrated_on_open(tables: Path, monkeypatch: pytest.Monk
         assert crawl.stats().total > 0
     of_webpage = [text for text in warnings if text.startswith("webpage in ")]
     assert [text.partition(": ")[2] for text in of_webpage] == ["the first step", "the second step"]
-    assert f"had layout {now} and has {now + 1} now" in of_webpage[0]
+    assert f"migrated from layout {now} to {now + 1}" in of_webpage[0]
     assert taken == ["first", "second"] * (len(warnings) // 2)
     assert layout_of(tables / "webpage") == str(now + 2).encode()
 

@@ -133,7 +133,9 @@ PATTERNS: dict[str, Case] = {
     "keys:_CLEAN_HEAD": Case("fullmatch", ["a", ".", "a.", ":", "1"], "http://a"),
     "keys:_KEY_HEAD": Case("fullmatch", ["]", "]:", "]:a", ":", "a", "1", "[", "]:a:1"], "["),
     "normalizers.ajax_url_normalizer:_TO_ESCAPE": Case("findall", ["a", "é", "#"]),
-    "normalizers.ajax_url_normalizer:_PARAMETER": Case("search", ["&", "&_escaped_fragment_", "_escaped_fragment_=", "a"]),
+    "normalizers.ajax_url_normalizer:_PARAMETER": Case(
+        "search", ["&", "&_escaped_fragment_", "_escaped_fragment_=", "a"]
+    ),
     "normalizers.basic_url_normalizer:_CLEAN": Case("fullmatch", ["a", "a.", ".", ":1", "/", "é"], "http://a"),
     "normalizers.basic_url_normalizer:_CLEAN_ESCAPED": Case("fullmatch", ["a", "%C3", "%", "é", "/"], "http://a/"),
     "normalizers.basic_url_normalizer:_ODD_PATH": Case("search", ["a", "/a", "."]),

@@ -1,8 +1,8 @@
-"""The embedded store: a table in a folder of this machine, on LMDB, for several processes at once.
+"""Embedded store: a table in a local folder, on LMDB, shared by several processes.
 
-``FOLDER/<table>/meta`` holds a named database a family (one key a row, the row's cells of that family packed in the
-value) and ``FOLDER/<table>/content`` the page contents, compressed. See :mod:`nutch2py.table.embedded.storage.packing` for the
-bytes and :mod:`nutch2py.table.embedded.storage.table_files` for what keeps the two consistent.
+``FOLDER/<table>/meta`` has one named database per family (the key is a row, the value its packed cells of that family),
+``FOLDER/<table>/content`` has the compressed page contents. See :mod:`nutch2py.table.embedded.storage.packing` for the
+byte format and :mod:`nutch2py.table.embedded.storage.table_files` for the consistency of the two environments.
 """
 
 from nutch2py.table.embedded.embedded_store import EmbeddedStore

@@ -1,8 +1,8 @@
-"""Contents: compressed values with a number, and the cells in ``meta`` that refer to them.
+"""Page contents: compressed, numbered values in ``content``, and the cells in ``meta`` that refer to them.
 
-Stored: one byte that tells the form, then the bytes: 1 zstd, whose frame ends in a checksum; 2 the CRC-32 (4 bytes,
-big-endian) and the value as it is. Tables of layout 1 also have 0, the value as it is, and frames without. A reference
-is the number (8 bytes, big-endian) and the stored size (4 bytes), so that readers can bound what they load at once.
+A stored value starts with a format byte: 1, a zstd frame with a checksum; 2, the CRC-32 (4 bytes, big-endian) and the
+plain value. Tables of layout 1 also have 0, the plain value, and zstd frames without a checksum. A reference is the
+number (8 bytes, big-endian) and the stored size (4 bytes), so that readers can limit the bytes loaded at once.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _per_thread = threading.local()
 
 
 class LoadedContents(dict[bytes, bytes]):
-    """The loaded columns of a content database; ``packed``: the references they came from, with their times."""
+    """The loaded columns of a content database; ``packed`` holds the references and their timestamps."""
 
     __slots__ = ("packed",)
 
@@ -37,7 +37,7 @@ class LoadedContents(dict[bytes, bytes]):
 
 
 def compress(value: bytes) -> bytes:
-    """Return ``value`` as it is stored: zstd level 1 where that makes it smaller."""
+    """Return the stored form of ``value``: zstd level 1 if that is smaller."""
     if len(value) >= _MIN_COMPRESSED_BYTES:
         if not hasattr(_per_thread, "compressor"):
             import zstandard
@@ -50,7 +50,7 @@ def compress(value: bytes) -> bytes:
 
 
 def decompress(stored: bytes) -> bytes:
-    """Return the value that :func:`compress` stored; DamagedCellsError when it has changed."""
+    """Return the value that :func:`compress` stored; raise DamagedCellsError if it is damaged."""
     form = stored[:1]
     if form == _UNCHECKED:
         return stored[1:]
@@ -60,7 +60,7 @@ def decompress(stored: bytes) -> bytes:
             raise packing.DamagedCellsError("the checksum of a content is wrong")
         return value
     if form != _ZSTD:
-        raise packing.DamagedCellsError("a content has no known form")
+        raise packing.DamagedCellsError("a content has an unknown format")
     if not hasattr(_per_thread, "decompressor"):
         import zstandard
 
@@ -85,7 +85,10 @@ def content_number(cell: bytes) -> bytes:
 def split_by_size(
     rows: Sequence[tuple[bytes, PackedRow]], content_index: int, max_rows: int, max_bytes: int
 ) -> Iterator[list[tuple[bytes, PackedRow]]]:
-    """Part rows into groups whose contents are worth loading at once; ``content_index``: where a row has its references."""
+    """Split rows into groups of at most ``max_rows`` rows and about ``max_bytes`` bytes of contents.
+
+    ``content_index`` is the index of the references in a row.
+    """
     part: list[tuple[bytes, PackedRow]] = []
     size = 0
     for key, row in rows:
@@ -102,7 +105,7 @@ def split_by_size(
 def load_contents(
     files: TableFiles, content_index: int, rows: Sequence[tuple[bytes, PackedRow]]
 ) -> tuple[list[tuple[bytes, PackedRow]], list[bytes]]:
-    """Put the contents in the place of their references; return the rows and the keys whose content is gone."""
+    """Replace references by their contents; return the rows, and the keys of rows with missing contents."""
     cells = {key: packing.unpack_columns(row[content_index]) for key, row in rows if row[content_index] is not None}
     stored = files.read_contents([content_number(cell) for columns in cells.values() for cell in columns.values()])
     filled: list[tuple[bytes, PackedRow]] = []

@@ -1,7 +1,7 @@
-"""Which databases and columns a query reads, and how the packed row it gives becomes the columns of a record.
+"""Databases and columns that a query reads, and the conversion of packed rows to the columns of a record.
 
-A row is a tuple of values, one a database of the selection: packed bytes, loaded contents, or None.
-Records unpack a family when they are asked for it.
+A packed row is a tuple with one value per database of the selection: packed bytes, loaded contents, or None. Records
+unpack a family on first access.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from nutch2py.table.embedded.storage.table_files import damaged_table_error
 from nutch2py.table.table_query import columns_of
 
 CONTENT_COLUMNS = {"webpage": (b"f", b"cnt")}
-"""Schema -> the column whose values lie in ``content``; its database in ``meta`` is called ``family:qualifier``."""
+"""Schema -> the column with values in ``content``; its database in ``meta`` is named ``family:qualifier``."""
 PackedRow = tuple[Any, ...]
 
 
 def content_database(schema: str) -> bytes | None:
-    """Return the name of the database that refers to contents, None when the schema has none."""
+    """Return the name of the database with references to contents, None if the schema has none."""
     return b":".join(CONTENT_COLUMNS[schema]) if schema in CONTENT_COLUMNS else None
 
 
 class DatabaseSelection:
-    """The databases to read, with the qualifiers wanted of each (None: all of them). ``where``: for messages."""
+    """The databases to read, with the selected qualifiers of each (None: all). ``where`` names the table in messages."""
 
     def __init__(
         self, schema: str, fields: Iterable[Field[Any]] | None, present: Iterable[bytes], where: str = "the table"
@@ -60,9 +60,9 @@ class DatabaseSelection:
         self.partial_databases = tuple(i for i, qualifiers in enumerate(self.qualifiers) if qualifiers is not None)
 
     def columns(self, row: PackedRow, family: bytes) -> Columns:
-        """Return the wanted columns of a family: what a record asks for (see :class:`nutch2py.records.record.PackedRowReader`)."""
+        """Return the selected columns of a family; see :class:`nutch2py.records.record.PackedRowReader`."""
         places = self._family_parts.get(family, ())
-        if len(places) == 1 and places[0][1] is None:  # a family as a whole, from one database
+        if len(places) == 1 and places[0][1] is None:  # a whole family from one database
             value = row[places[0][0]]
             if type(value) is bytes:
                 try:
@@ -78,7 +78,7 @@ class DatabaseSelection:
             if type(value) is bytes:
                 try:
                     cells = unpack_columns(value)
-                except DamagedCellsError as error:  # a record asks for its cells long after the scan
+                except DamagedCellsError as error:  # outside translate_errors: records unpack after the scan
                     raise damaged_table_error(self.where, error) from error
             else:
                 cells = value
@@ -88,7 +88,7 @@ class DatabaseSelection:
         return found
 
     def has_cell(self, row: PackedRow) -> bool:
-        """Tell whether ``row`` has at least one wanted cell."""
+        """Return whether ``row`` has at least one selected cell."""
         for index in self.whole_databases:
             if row[index] is not None:
                 return True

@@ -1,9 +1,9 @@
-"""Where a row stands in the index of an embedded table, as bytes.
+"""Byte format of the entries in the due index of an embedded table.
 
-The key of an entry is ``slot`` (5 bytes, the due time in ms shifted right by 22, times before 1970 as 0), ``order`` (4
-bytes, smaller for a better score; 0 for negative scores and such as are no numbers, which no filter need rank last)
-and the URL. The value is the due time (8 bytes). Of a long URL the beginning stands there; then, and where other row
-keys read as the same URL, a zero byte and a digest of the row key follow, and the value ends with the row key.
+The key of an entry is ``slot`` (5 bytes: the due time in ms shifted right by 22, 0 for times before 1970), ``order`` (4
+bytes, smaller for a better score, 0 for negative scores and NaN) and the URL. The *sort key* is the key without the
+slot. The value is the due time (8 bytes). A long URL is truncated. For a truncated URL, and if several row keys map to
+the same URL, a zero byte and a digest of the row key follow, and the value ends with the row key.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from hashlib import blake2b
 
 from nutch2py.records.cells import decode_float
 from nutch2py.support.bounded_cache import bounded_cache
+from nutch2py.table.due_index import LAST_SLOT, SLOT_BYTES, slot_of
 from nutch2py.url.keys import reverse_url, unreverse_url
 
-SLOT_BITS, SLOT_BYTES = 22, 5
-_LAST_SLOT = (1 << 8 * SLOT_BYTES) - 1
-HEAD_BYTES = SLOT_BYTES + 4
 LONGEST_URL = 480
-"""Bytes of a URL that an entry orders by."""
+"""Maximum bytes of a URL in the key of an entry."""
 _TIME, _ORDER = struct.Struct(">q"), struct.Struct(">I")
 _INFINITE = 0x7F800000
 _DIGEST_BYTES = 16
@@ -29,15 +27,10 @@ _DIGEST_BYTES = 16
 DueEntry = tuple[bytes, bytes]
 
 
-def slot(time: int) -> bytes:
-    """Return the slot of a due time."""
-    return min(max(time, 0) >> SLOT_BITS, _LAST_SLOT).to_bytes(SLOT_BYTES, "big")
-
-
-def next_slot(of: bytes) -> bytes:
-    """Return the slot behind, empty behind the last."""
-    number = int.from_bytes(of, "big")
-    return b"" if number == _LAST_SLOT else (number + 1).to_bytes(SLOT_BYTES, "big")
+def next_slot(slot: bytes) -> bytes:
+    """Return the slot after ``slot``, b"" after the last one."""
+    number = int.from_bytes(slot, "big")
+    return b"" if number == LAST_SLOT else (number + 1).to_bytes(SLOT_BYTES, "big")
 
 
 def due_time_of(value: bytes) -> int:
@@ -46,7 +39,7 @@ def due_time_of(value: bytes) -> int:
 
 
 def row_key_of(sort_key: bytes, value: bytes) -> bytes:
-    """Return the row key of an entry; ``sort_key`` is its key without the slot."""
+    """Return the row key of an entry with this sort key and value."""
     if len(value) > _TIME.size:
         return value[_TIME.size :]
     slash = sort_key.find(b"/", sort_key.index(b"://", _ORDER.size) + 3)
@@ -61,18 +54,18 @@ def _reverse_head(head: bytes) -> bytes:
 
 
 def score_of(sort_key: bytes) -> float | None:
-    """Return the score of an entry; None for a negative one, and for what is no number."""
+    """Return the score of an entry; None for a negative score and for NaN."""
     order = _ORDER.unpack_from(sort_key)[0]
     return decode_float(_ORDER.pack(_INFINITE + 1 - order)) if order else None
 
 
 def after_score(sort_key: bytes) -> bytes:
-    """Return the first place behind all of the same score."""
+    """Return the first sort key after all entries of the same score."""
     return _ORDER.pack(_ORDER.unpack_from(sort_key)[0] + 1)
 
 
 def is_after_url(sort_key: bytes, url: str) -> bool:
-    """Tell whether the entry at ``sort_key``, and all of the same score behind it, have URLs that sort behind ``url``."""
+    """Return whether the entry at ``sort_key``, and all later ones of the same score, have URLs after ``url``."""
     return sort_key[_ORDER.size :][:LONGEST_URL] > (url.encode() + b"\0" + b"\xff" * _DIGEST_BYTES)[:LONGEST_URL]
 
 
@@ -82,9 +75,9 @@ def _score_order(score: bytes) -> bytes:
 
 
 def entry_prefix(time: bytes | None, score: bytes | None) -> DueEntry:
-    """Return the beginning of an entry's key and value, by the cells of due time and score: b"" or None for none.
+    """Return the prefix of an entry's key and its value for the cells of due time and score (b"" or None if missing).
 
-    Cells of another type count as 0 and as the best score, so that whoever reads the row meets them.
+    Cells of another type count as time 0 and as the best score, so that jobs read the row and report it.
     """
     return _cached_entry_prefix(time and time[: _TIME.size], score and score[: _ORDER.size])
 
@@ -92,11 +85,11 @@ def entry_prefix(time: bytes | None, score: bytes | None) -> DueEntry:
 @lru_cache(maxsize=65_536)
 def _cached_entry_prefix(time: bytes | None, score: bytes | None) -> DueEntry:
     due = _TIME.unpack_from(time)[0] if time is not None and len(time) >= _TIME.size else 0
-    return slot(due) + _score_order(score or b""), _TIME.pack(due)
+    return slot_of(due) + _score_order(score or b""), _TIME.pack(due)
 
 
 def build_entries(rows: Iterable[tuple[bytes, DueEntry]]) -> Iterator[DueEntry]:
-    """Yield the entries of row keys with their fronts; faster when keys with the same host stand together."""
+    """Yield the entries for row keys and entry prefixes; faster if keys of the same host are adjacent."""
     last, head, alone = b"", b"", True
     for key, (first, value) in rows:
         if not last or not key.startswith(last):
@@ -105,7 +98,7 @@ def build_entries(rows: Iterable[tuple[bytes, DueEntry]]) -> Iterator[DueEntry]:
             head, alone = _url_head(last[:end] if end >= 0 else last)
             if end >= 0:
                 head += b"/"
-            else:  # another key may begin so, and go on
+            else:  # another key may start with this one
                 yield _build_entry(first, value, key, head, alone)
                 last = b""
                 continue
@@ -124,9 +117,9 @@ def _build_entry(first: bytes, value: bytes, key: bytes, url: bytes, alone: bool
 
 @bounded_cache(65_536, 256)
 def _url_head(reversed_head: bytes) -> tuple[bytes, bool]:
-    """Return the beginning of the URLs whose keys begin so, and whether no other keys are read as these URLs."""
+    """Return the URL prefix of keys with this prefix, and whether no other keys map to the same URLs."""
     try:
         head = unreverse_url(reversed_head.decode())
         return head.encode(), reverse_url(head).encode() == reversed_head
-    except ValueError:  # no job can take it for a URL, wherever it stands
+    except ValueError:  # not a URL to any job, so its position does not matter
         return reversed_head, False

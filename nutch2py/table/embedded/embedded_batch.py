@@ -1,4 +1,4 @@
-"""Writing: changes are collected by family and row, and applied in key order inside one write transaction."""
+"""Collects changes by family and row, and applies them in key order in one write transaction."""
 
 from __future__ import annotations
 
@@ -42,11 +42,10 @@ _NO_CELLS: Columns = {}
 
 
 class EmbeddedBatch(WriteBatch):
-    """Writes to an embedded table; flushed at ``most_rows`` changed rows or ``most_bytes`` of values.
+    """Writes to an embedded table, flushed at ``max_rows`` changed rows or ``max_bytes`` of values.
 
-    ``keeps``: with the rows the index of what is due and the figures, where the table has them.
-
-    A flush that fails raises :class:`StoreError`, leaves the table as it was, and keeps what was collected.
+    With ``keeps_due_index`` a flush also updates the due index and the statistics, if the table has them. A failed flush
+    raises :class:`StoreError`, leaves the table unchanged, and keeps the collected writes.
     """
 
     def __init__(
@@ -65,18 +64,15 @@ class EmbeddedBatch(WriteBatch):
         self._content_column = CONTENT_COLUMNS.get(schema, (b"", b""))
         self._content_database = content_database(schema)
         self._changes: ChangesByFamily = {}
-        self._families: list[bytes] | None = None  # those that a deletion goes through; looked up once a flush
+        self._families: list[bytes] | None = None  # families that a deletion clears; read once per flush
         self._row_count = self._byte_count = 0
         self._last_mutation: tuple[Mutation | None, int, bool] = (None, 0, False)
-        self._last_changes: tuple[list[tuple[bytes, tuple[FamilyChange]]], int] = (
-            [],
-            0,
-        )  # what that became, and its bytes
+        self._last_changes: tuple[list[tuple[bytes, tuple[FamilyChange]]], int] = ([], 0)  # its changes and bytes
 
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
-        """Collect changes to a row; with an explicit ``timestamp`` they leave newer cells as they are.
+        """Collect changes to a row; with an explicit ``timestamp`` newer cells are kept.
 
-        A mutation that makes one row after the other, as of seeds that are alike, is looked at once a millisecond.
+        The changes of a mutation that is used for many rows in a row are computed once per millisecond.
         """
         row, guarded = _encode_key(key), timestamp is not None
         time = (self._clock.now() if timestamp is None else timestamp) - 1
@@ -96,7 +92,7 @@ class EmbeddedBatch(WriteBatch):
         self._count_write(size)
 
     def put_cells(self, key: str, cells: RowCells) -> None:
-        """Collect cells with their own timestamps; newer ones in the table stay."""
+        """Collect cells with their own timestamps; newer cells in the table are kept."""
         row, size = _encode_key(key), 0
         for family, entries in cells.items():
             by_time: dict[int, Columns] = {}
@@ -109,7 +105,7 @@ class EmbeddedBatch(WriteBatch):
         self._count_write(size)
 
     def delete(self, key: str) -> None:
-        """Collect the deletion of a row: all its cells in all families, foreign ones included."""
+        """Collect the deletion of a row with all cells of all families."""
         row = _encode_key(key)
         if self._families is None:
             with translate_errors(self._where):
@@ -137,7 +133,7 @@ class EmbeddedBatch(WriteBatch):
         listed = rows.get(row, ())
         if isinstance(listed, list):
             listed.append(change)
-        else:  # rows that are alike may share it
+        else:  # equal rows may share the tuple
             rows[row] = [*listed, change] if listed else (change,)
 
     def _add_content(self, qualifier: bytes, row: bytes, change: FamilyChange) -> None:
@@ -157,11 +153,11 @@ class EmbeddedBatch(WriteBatch):
             self.flush()
 
     def has_pending(self) -> bool:
-        """Tell whether something was collected that was not written."""
+        """Return whether the batch holds unwritten changes."""
         return bool(self._changes)
 
     def _write(self) -> None:
-        """Apply what was collected in one transaction; when it returns, that is on the disk."""
+        """Apply the collected changes in one transaction; they are on disk when this returns."""
         with translate_errors(self._where):
             self._apply(self._get_files())
         self._changes, self._families = {}, None
@@ -174,24 +170,24 @@ class EmbeddedBatch(WriteBatch):
         contents = [value for listed in stored.values() for change in listed for value in change.puts.values()]
         with files.write_transaction(tuple(self._changes)) as (txn, handles):
             if not files.is_usable():
-                raise StoreError(f"table {self._where} was dropped while it was being written: start the job again")
+                raise StoreError(f"table {self._where} was dropped during the write: start the job again")
             first = files.write_contents(txn, handles, contents)
             if stored:
                 self._apply_contents(txn, handles, stored, first, files.release_mapped_pages)
-            keeping = (
+            due_update = (
                 EmbeddedDueUpdate(txn, handles, files.release_mapped_pages)
                 if self._keeps_due_index and is_up_to_date(txn, handles, txn.id() - 1)
                 else None
             )
             for name in sorted(plain):
-                kept = keeping is not None and name in INDEXED_FAMILIES
+                indexed = due_update is not None and name in INDEXED_FAMILIES
                 before, after = apply_changes(
-                    txn, handles[name], plain[name], files.release_mapped_pages, read_all=kept
+                    txn, handles[name], plain[name], files.release_mapped_pages, read_all=indexed
                 )
-                if keeping is not None and kept:
-                    keeping.add_family(name, FamilyWrites(plain[name], before, after))
-            if keeping is not None:
-                keeping.write()
+                if due_update is not None and indexed:
+                    due_update.add_family(name, FamilyWrites(plain[name], before, after))
+            if due_update is not None:
+                due_update.write()
                 record_commit(txn, handles)
             _update_sample(txn, handles[SAMPLE_DATABASE], max(self._changes.values(), key=len))
 
@@ -203,7 +199,7 @@ class EmbeddedBatch(WriteBatch):
         number: int,
         release_mapped_pages: Callable[[], object],
     ) -> None:
-        """Write references to the contents just stored; note which contents no row refers to any more."""
+        """Write references to the contents just stored; record contents that no row refers to any more."""
         assert self._content_database is not None
         referring: dict[bytes, list[FamilyChange]] = {}
         new: set[bytes] = set()
@@ -232,7 +228,7 @@ def compare_and_set(
     (family, qualifier), row = column, _encode_key(key)
     with translate_errors(where), files.write_transaction((family,)) as (txn, handles):
         if not files.is_usable():
-            raise StoreError(f"table {where} was dropped while it was being written: start the job again")
+            raise StoreError(f"table {where} was dropped during the write: start the job again")
         handle = handles[family]
         packed = txn.get(lmdb_key(row), db=handle)
         if packed is not None and len(row) > LONGEST_KEY:
@@ -249,7 +245,7 @@ def compare_and_set(
 def _split_mutation(
     mutation: Mutation, time: int, guarded: bool
 ) -> tuple[list[tuple[bytes, tuple[FamilyChange]]], int]:
-    """Return what a mutation does to each family, and the bytes of its values."""
+    """Return the change of each family by a mutation, and the bytes of its values."""
     puts, deletes, cleared = mutation
     families = {*puts, *deletes, *cleared} if deletes or cleared else puts
     made = [
@@ -279,28 +275,28 @@ def apply_changes(
     release_mapped_pages: Callable[[], object],
     read_all: bool = False,
 ) -> tuple[dict[bytes, bytes], dict[bytes, bytes]]:
-    """Change a database; return the packed values of the rows before and after (rows that have none are left out).
+    """Change a database; return the packed values before and after, without rows that have none.
 
-    What is deleted whole is not read, and so not among those before, unless ``read_all``. ``release_mapped_pages`` is called after
-    each piece.
+    Values that are deleted as a whole are not read, and thus missing in the values before, unless ``read_all``.
+    ``release_mapped_pages`` is called after each piece.
     """
     keys = sorted(rows)
     short = keys if max(map(len, keys)) <= LONGEST_KEY else [key for key in keys if len(key) <= LONGEST_KEY]
     cursor = txn.cursor(handle)
-    behind = not cursor.last() or (bool(short) and short[0] > cursor.key())  # new rows, all after the last there is
-    if not read_all and not behind:
+    appends = not cursor.last() or (bool(short) and short[0] > cursor.key())  # all rows are new, after the last one
+    if not read_all and not appends:
         doomed = [key for key in short if rows[key][-1].is_wipe()]
         _delete_keys(txn, handle, doomed, release_mapped_pages)
         if doomed:
             short = [key for key in short if not rows[key][-1].is_wipe()]
     before: dict[bytes, bytes] = {}
-    for piece in () if behind else pieces(short):
+    for piece in () if appends else pieces(short):
         before.update(cursor.getmulti(piece))
         release_mapped_pages()
     after: dict[bytes, bytes] = {}
     puts: list[tuple[bytes, bytes]] = []
-    gone: list[bytes] = []
-    made: FamilyChange | None = None  # the last change that made a family: many a row is new with the same cells
+    deleted: list[bytes] = []
+    last_change: FamilyChange | None = None  # many new rows have the same cells, which are packed once
     packed: bytes | None = None
     for key in short:
         old, listed = before.get(key), rows[key]
@@ -308,18 +304,20 @@ def apply_changes(
             new = merge_changes(old, listed)
         else:
             (change,) = listed
-            if change is not made and (made is None or change.time != made.time or change.puts != made.puts):
-                made, packed = change, merge_changes(None, listed)
+            if change is not last_change and (
+                last_change is None or change.time != last_change.time or change.puts != last_change.puts
+            ):
+                last_change, packed = change, merge_changes(None, listed)
             new = packed
         if new is not None:
             after[key] = new
             if new != old:
                 puts.append((key, new))
         elif old is not None:
-            gone.append(key)
-    _delete_keys(txn, handle, gone, release_mapped_pages)
+            deleted.append(key)
+    _delete_keys(txn, handle, deleted, release_mapped_pages)
     for some in pieces(puts):
-        txn.cursor(handle).putmulti(some, append=behind)
+        txn.cursor(handle).putmulti(some, append=appends)
         release_mapped_pages()
     if max(map(len, keys)) > LONGEST_KEY:
         _apply_to_buckets(txn, handle, {key: rows[key] for key in keys if len(key) > LONGEST_KEY}, before, after)
@@ -340,7 +338,7 @@ def _apply_to_buckets(
     before: dict[bytes, bytes],
     after: dict[bytes, bytes],
 ) -> None:
-    """Do the same for rows that lie in buckets."""
+    """Apply changes to rows in buckets; add their values to ``before`` and ``after``."""
     buckets: dict[bytes, list[bytes]] = {}
     for key in rows:
         buckets.setdefault(lmdb_key(key), []).append(key)
@@ -361,9 +359,9 @@ def _apply_to_buckets(
 
 
 def _update_sample(txn: Any, handle: Any, rows: dict[bytes, Sequence[FamilyChange]]) -> None:
-    """Keep the sample of keys: one row in 256, the same whoever writes it.
+    """Update the sample of keys: one row in 256, chosen by its key.
 
-    The product spreads the CRC, which alone is too regular over keys that count up.
+    The multiplication spreads the CRC, which is too regular for keys that count up.
     """
     for key, listed in rows.items():
         if (zlib.crc32(key) * 0x9E3779B1) & 0xFFFFFFFF < _SAMPLE_THRESHOLD:

@@ -1,4 +1,4 @@
-"""The index of due rows and the figures of an embedded table: read, made anew, and compared with the rows."""
+"""Due index and row statistics of an embedded table: reads, rebuilds and checks them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from types import MappingProxyType
 from typing import Any
 
 from nutch2py.errors import StoreError
-from nutch2py.table.due_index import DueCandidate, DueIndex, RowStatistics, TimeSpan
+from nutch2py.table.due_index import (
+    REBUILD_HINT,
+    SLOT_BITS,
+    SLOT_BYTES,
+    DueCandidate,
+    DueIndex,
+    RowStatistics,
+    TimeSpan,
+    slot_of,
+)
 from nutch2py.table.embedded import due_keys, embedded_due_update
 from nutch2py.table.embedded.database_selection import DatabaseSelection
 from nutch2py.table.embedded.embedded_due_update import (
@@ -26,30 +35,29 @@ from nutch2py.table.embedded.storage.mapped_memory import pieces
 from nutch2py.table.embedded.storage.table_files import STATE_DATABASE, TableFiles, translate_errors
 from nutch2py.table.table_query import KeyRange
 
-REBUILD_HINT = "dueindex makes it"
 _CHUNK = 20_000
-"""Rows that are looked at together when all are; entries that are counted before some of them are let go of."""
+"""Rows per chunk of a full scan, and entries counted between two releases of mapped pages."""
 _MAX_TRIES = 3
 
 
 class EmbeddedDueIndex(DueIndex):
-    """The index and the figures in ``:due`` and ``:figures``, as they were at one commit for each call."""
+    """Index and statistics in the databases ``:due`` and ``:figures``; each call reads the state of one commit."""
 
     def __init__(self, get_files: Callable[[], TableFiles], where: str) -> None:
         self._get_files, self._where = get_files, where
 
     @property
     def unavailable_reason(self) -> str:  # type: ignore[override]
-        """Why both cannot be used."""
+        """The reason why both cannot be used, "" if they can."""
         with translate_errors(self._where):
             files = self._get_files()
             with files.read_transaction() as txn:
                 return _find_problem(txn, files)
 
     def _check_usable(self, txn: Any, files: TableFiles) -> None:
-        trouble = _find_problem(txn, files)
-        if trouble:
-            raise StoreError(f"the index of what is due in {self._where} cannot be used: {trouble}; start again")
+        problem = _find_problem(txn, files)
+        if problem:
+            raise StoreError(f"cannot use the due index of {self._where}: {problem}; start the job again")
 
     def count(self, spans: Sequence[TimeSpan], limit: int) -> int:
         """Count entries slot by slot."""
@@ -60,8 +68,8 @@ class EmbeddedDueIndex(DueIndex):
                 self._check_usable(txn, files)
                 cursor = txn.cursor(files.database_handle(DUE_DATABASE))
                 for span in spans:
-                    stop = due_keys.next_slot(due_keys.slot(span.last))
-                    if cursor.set_range(due_keys.slot(span.first)):
+                    stop = due_keys.next_slot(slot_of(span.last))
+                    if cursor.set_range(slot_of(span.first)):
                         for key in islice(cursor.iternext(values=False), limit - found):
                             if stop and key >= stop:
                                 break
@@ -71,7 +79,7 @@ class EmbeddedDueIndex(DueIndex):
         return found
 
     def read_candidates(self, spans: Sequence[TimeSpan], after_key: bytes, limit: int) -> list[DueCandidate]:
-        """Merge the slots that have entries, each from ``after_key`` on."""
+        """Merge the slots that have entries, each from after ``after_key``."""
         with translate_errors(self._where):
             files = self._get_files()
             with files.read_transaction() as txn:
@@ -86,19 +94,19 @@ class EmbeddedDueIndex(DueIndex):
                 ]
 
     def is_after_url(self, sort_key: bytes, url: str) -> bool:
-        """See :func:`due_keys.url_is_behind`."""
+        """See :func:`nutch2py.table.embedded.due_keys.is_after_url`."""
         return due_keys.is_after_url(sort_key, url)
 
     def score_of(self, sort_key: bytes) -> float | None:
-        """See :func:`due_keys.score_of`."""
+        """See :func:`nutch2py.table.embedded.due_keys.score_of`."""
         return due_keys.score_of(sort_key)
 
     def after_score(self, sort_key: bytes) -> bytes:
-        """See :func:`due_keys.behind_score`."""
+        """See :func:`nutch2py.table.embedded.due_keys.after_score`."""
         return due_keys.after_score(sort_key)
 
     def statistics(self) -> RowStatistics:
-        """Read the figures."""
+        """Read the statistics."""
         found = RowStatistics()
         with translate_errors(self._where):
             files = self._get_files()
@@ -111,7 +119,7 @@ class EmbeddedDueIndex(DueIndex):
         return found
 
     def rebuild(self) -> int:
-        """Make both anew, in one transaction: killed, it leaves what was there."""
+        """Rebuild both in one transaction; if it is killed, the old state remains."""
         with translate_errors(self._where):
             files = self._get_files()
             with files.write_transaction((DUE_DATABASE, STATISTICS_DATABASE)) as (txn, handles):
@@ -123,7 +131,7 @@ class EmbeddedDueIndex(DueIndex):
                 return int(txn.stat(handles[DUE_DATABASE])["entries"])
 
     def check(self, report: Callable[[str], object]) -> int:
-        """Look at every row, and change nothing; who writes waits only when writes have come between several times."""
+        """Compare with every row without changes; writers wait only if writes have interfered several times."""
         with translate_errors(self._where):
             files = self._get_files()
             for _ in range(_MAX_TRIES):
@@ -142,35 +150,35 @@ class EmbeddedDueIndex(DueIndex):
 
     def _compare_with_rows(self, files: TableFiles, report: Callable[[str], object]) -> int:
         with files.read_transaction() as txn:
-            trouble = _find_problem(txn, files)
-            if trouble:
-                report(trouble)
+            problem = _find_problem(txn, files)
+            if problem:
+                report(problem)
                 return 0
             stored = embedded_due_update.read_statistics(txn, files.database_handle(STATISTICS_DATABASE))
             entries = int(txn.stat(files.database_handle(DUE_DATABASE))["entries"])
-        wanted: Counter[str] = Counter()
-        there = 0
+        expected: Counter[str] = Counter()
+        matching = 0
         for part in self._scan_updates(files):
-            _, come, figures = part.compute_changes()
-            wanted.update(figures)
-            for some in pieces(come):
+            _, added, statistics = part.compute_changes()
+            expected.update(statistics)
+            for some in pieces(added):
                 with files.read_transaction(len(some)) as txn:
-                    found = dict(txn.cursor(files.database_handle(DUE_DATABASE)).getmulti([place for place, _ in some]))
-                for place, value in some:
-                    if found.get(place) == value:
-                        there += 1
+                    found = dict(txn.cursor(files.database_handle(DUE_DATABASE)).getmulti([key for key, _ in some]))
+                for entry_key, value in some:
+                    if found.get(entry_key) == value:
+                        matching += 1
                     else:
-                        key = due_keys.row_key_of(place[due_keys.SLOT_BYTES :], value)
-                        report(f"row {key.decode('utf-8', 'replace')} is not in the index where it should be")
-        if entries != there:
-            report(f"{entries - there} entries of the index are of no row")
-        for name in sorted(wanted.keys() | stored):
-            if wanted[name] != stored.get(name, 0):
-                report(f"the figure {name!r} is {stored.get(name, 0)}, and the rows give {wanted[name]}")
+                        row = due_keys.row_key_of(entry_key[SLOT_BYTES:], value)
+                        report(f"row {row.decode('utf-8', 'replace')} has no matching entry in the index")
+        if entries != matching:
+            report(f"{entries - matching} entries of the index have no row")
+        for name in sorted(expected.keys() | stored):
+            if expected[name] != stored.get(name, 0):
+                report(f"the statistic {name!r} is {stored.get(name, 0)}, the rows give {expected[name]}")
         return entries
 
     def drop(self) -> None:
-        """Throw both away."""
+        """Delete both."""
         with translate_errors(self._where):
             files = self._get_files()
             with files.write_transaction() as (txn, handles):
@@ -182,7 +190,7 @@ class EmbeddedDueIndex(DueIndex):
     def _scan_updates(
         self, files: TableFiles, txn: Any = None, handles: Mapping[bytes, Any] = MappingProxyType({})
     ) -> Iterator[EmbeddedDueUpdate]:
-        """Yield all rows, some at a time, as if they were written now into ``txn``."""
+        """Yield updates that add all rows, in chunks, as if they were written now in ``txn``."""
         selection = DatabaseSelection(
             "webpage", None, [name for name in INDEXED_FAMILIES if name in files.known_families()], self._where
         )
@@ -211,17 +219,17 @@ def _find_problem(txn: Any, files: TableFiles) -> str:
         return ""
     if DUE_DATABASE not in handles or txn.get(LAST_COMMIT_KEY, db=handles[STATE_DATABASE]) is None:
         return f"the table has none ({REBUILD_HINT})"
-    return f"a program that does not keep it has written the table since ({REBUILD_HINT} anew)"
+    return f"a program that does not update it has written the table since ({REBUILD_HINT})"
 
 
 def _used_slots(txn: Any, due: Any, spans: Sequence[TimeSpan]) -> Iterator[bytes]:
-    """Yield the slots of ``spans`` that have entries; of two spans that meet in a slot the first one has it."""
+    """Yield the slots of ``spans`` that have entries, each once."""
     cursor = txn.cursor(due)
     seen = b""
     for span in spans:
-        position, last = due_keys.slot(span.first), due_keys.slot(span.last)
+        position, last = slot_of(span.first), slot_of(span.last)
         while position and cursor.set_range(position):
-            found = bytes(cursor.key()[: due_keys.SLOT_BYTES])
+            found = bytes(cursor.key()[:SLOT_BYTES])
             if found > last:
                 break
             if not seen or found > seen:
@@ -232,27 +240,27 @@ def _used_slots(txn: Any, due: Any, spans: Sequence[TimeSpan]) -> Iterator[bytes
 def _slot_entries(
     txn: Any, due: Any, slot: bytes, after: bytes, spans: Sequence[TimeSpan]
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (place, value) of a slot from behind ``after`` on, those due within ``spans``."""
+    """Yield (sort key, value) of the entries of a slot after the sort key ``after`` that are due within ``spans``."""
     cursor = txn.cursor(due)
     start = slot + after
     if not cursor.set_range(start):
         return
     whole = any(_is_slot_within(slot, span) for span in spans)
     for key, value in cursor:
-        if key[: due_keys.SLOT_BYTES] != slot:
+        if key[:SLOT_BYTES] != slot:
             return
         if key == start or not (whole or any(due_keys.due_time_of(value) in span for span in spans)):
             continue
-        yield key[due_keys.SLOT_BYTES :], value
+        yield key[SLOT_BYTES:], value
 
 
 def _is_slot_within(slot: bytes, span: TimeSpan) -> bool:
-    """Tell whether all due times of a slot lie in ``span``; of the first and last slot, which hold more, never."""
+    """Return whether all due times of a slot are in ``span``; False for the first and last slot, which hold more."""
     number = int.from_bytes(slot, "big")
-    first = number << due_keys.SLOT_BITS
+    first = number << SLOT_BITS
     return (
         number > 0
         and bool(due_keys.next_slot(slot))
         and span.first <= first
-        and (first + (1 << due_keys.SLOT_BITS) - 1 <= span.last)
+        and (first + (1 << SLOT_BITS) - 1 <= span.last)
     )

@@ -1,7 +1,7 @@
-"""Keeping the index of due rows and the figures of a table up to date, within the transaction that writes the rows.
+"""Updates the due index and the row statistics of a table in the transaction that writes the rows.
 
-Both are kept only as long as no one writes without them: every commit leaves its number (LMDB counts them) in the
-table, and who finds another number there than that of the last commit knows that an older program has written since.
+Both are valid only if every writer updates them. Each commit therefore stores its LMDB transaction number in the table:
+if that number is not the number of the last commit, an older program has written since.
 """
 
 from __future__ import annotations
@@ -25,26 +25,25 @@ from nutch2py.table.embedded.storage.packing import (
 from nutch2py.table.embedded.storage.table_files import STATE_DATABASE
 
 DUE_DATABASE, STATISTICS_DATABASE = b":due", b":figures"
-"""Databases of ``meta``: the index, and the figures, by name."""
+"""Databases of ``meta``: the due index, and the statistics by name."""
 LAST_COMMIT_KEY = b"due written by"
-"""Where a table says which commit has last kept both up to date."""
+"""Key of the state database with the number of the last commit that updated both."""
 DUE_TIME, SCORE, MARKS_FAMILY = WebPage.fetch_time, WebPage.score, WebPage.markers.family
 INDEXED_FAMILIES = (DUE_TIME.family, SCORE.family, MARKS_FAMILY, WebPage.parse_status.family)
-"""The families that both are made of."""
+"""The families that index and statistics are derived from."""
 _SORT_COLUMNS = {DUE_TIME.family: DUE_TIME.qualifier, SCORE.family: SCORE.qualifier}
 _PARSED_ONLY = "parsed only"
-"""Figure: rows that are counted for their parse status alone, which no job makes."""
+"""Statistic: rows that are counted for their parse status alone. No job creates such rows."""
 _COUNT_FORMAT = struct.Struct(">q")
 _NO_CELLS: dict[bytes, bytes] = {}
-_STATUS, _RETRIES, _INTERVAL, _PROTOCOL = COUNTED_COLUMNS[DUE_TIME.family]
 SortCell = bytes | None
-"""A cell that orders the index; b"" when it is not there, None when its family is not."""
+"""A cell that orders the index; b"" for a missing cell, None for a missing family."""
 CountedCells = tuple[bytes | None, ...]
-"""The cells of a family that are counted, in the order of :data:`COUNTED_COLUMNS`."""
+"""The counted cells of a family, in the order of :data:`COUNTED_COLUMNS`."""
 
 
 def is_up_to_date(txn: Any, handles: Mapping[bytes, Any], commit: int) -> bool:
-    """Tell whether index and figures are there, and of the commit ``commit``."""
+    """Return whether index and statistics exist and were updated by the commit ``commit``."""
     if DUE_DATABASE not in handles or STATISTICS_DATABASE not in handles:
         return False
     stamp = txn.get(LAST_COMMIT_KEY, db=handles[STATE_DATABASE])
@@ -52,22 +51,22 @@ def is_up_to_date(txn: Any, handles: Mapping[bytes, Any], commit: int) -> bool:
 
 
 def record_commit(txn: Any, handles: Mapping[bytes, Any]) -> None:
-    """Say that this commit has kept both up to date."""
+    """Record that this commit has updated index and statistics."""
     txn.put(LAST_COMMIT_KEY, _COUNT_FORMAT.pack(txn.id()), db=handles[STATE_DATABASE])
 
 
 def read_statistic(txn: Any, handle: Any, name: str) -> int:
-    """Return one figure."""
+    """Return one statistic, 0 if it is not stored."""
     return int(_COUNT_FORMAT.unpack(txn.get(name.encode(), db=handle) or bytes(_COUNT_FORMAT.size))[0])
 
 
 def read_statistics(txn: Any, handle: Any) -> dict[str, int]:
-    """Return the figures by name."""
+    """Return all statistics by name."""
     return {bytes(name).decode(): _COUNT_FORMAT.unpack(count)[0] for name, count in txn.cursor(handle)}
 
 
 class FamilyWrites(NamedTuple):
-    """What was written of a family: the keys of rows, and their packed values before and after, if they had any."""
+    """Writes to one family: the row keys, and the packed values of those rows before and after."""
 
     rows: Collection[bytes]
     before: Mapping[bytes, bytes]
@@ -75,10 +74,13 @@ class FamilyWrites(NamedTuple):
 
 
 class EmbeddedDueUpdate:
-    """What a group of writes changes of index and figures: :meth:`add_family` each family, then :meth:`write`.
+    """Change of index and statistics by a group of writes: call :meth:`add_family` per family, then :meth:`write`.
 
-    ``txn`` shows the rows as they are when everything is written. ``fresh``: nothing is there yet; both are made anew.
-    ``look`` is called after each piece of what is read and written.
+    Args:
+        txn: Transaction that shows the rows after all writes.
+        handles: Database handles by name.
+        release_mapped_pages: Called after each piece that is read or written.
+        is_rebuild: Index and statistics are empty and built from all rows.
     """
 
     def __init__(
@@ -88,40 +90,36 @@ class EmbeddedDueUpdate:
         release_mapped_pages: Callable[[], object],
         is_rebuild: bool = False,
     ) -> None:
-        self._txn, self._handles, self._release_mapped_pages, self._is_rebuild = (
-            txn,
-            handles,
-            release_mapped_pages,
-            is_rebuild,
-        )
-        self._read_count = 0  # cells of rows that were not written
+        self._txn, self._handles = txn, handles
+        self._release_mapped_pages, self._is_rebuild = release_mapped_pages, is_rebuild
+        self._read_count = 0  # cells read of families that were not written
         self._family_writes: dict[bytes, FamilyWrites] = dict.fromkeys(INDEXED_FAMILIES, FamilyWrites((), {}, {}))
         self._parsed_only_count = 0 if is_rebuild else read_statistic(txn, handles[STATISTICS_DATABASE], _PARSED_ONLY)
-        self._removed_entries: list[tuple[bytes, DueEntry]] = []  # row keys, and the beginnings of their entries
+        self._removed_entries: list[tuple[bytes, DueEntry]] = []  # row keys with the prefixes of their entries
         self._added_entries: list[tuple[bytes, DueEntry]] = []
         self._cell_deltas: dict[bytes, Counter[CountedCells]] = {family: Counter() for family in COUNTED_COLUMNS}
         self._statistic_deltas: Counter[str] = Counter()
 
     def add_family(self, family: bytes, written: FamilyWrites) -> None:
-        """Note what was written of a family."""
+        """Add the writes to a family."""
         self._family_writes[family] = written
 
     def compute_changes(self) -> tuple[list[bytes], list[DueEntry], Counter[str]]:
-        """Return the keys of the entries that go, the entries that come, and by how much each figure changes."""
+        """Return the keys of removed entries, the added entries, and the change of each statistic."""
         self._add_other_rows(self._add_new_rows())
-        gone = sorted(key for key, _ in build_entries(self._removed_entries))
-        come = sorted(build_entries(self._added_entries))
+        removed = sorted(key for key, _ in build_entries(self._removed_entries))
+        added = sorted(build_entries(self._added_entries))
         for family, states in self._cell_deltas.items():
             for state, count in states.items():
                 for qualifier, cell in zip(COUNTED_COLUMNS[family], state, strict=True):
                     if count and cell is not None and (name := statistic_name(family, qualifier, cell)):
                         self._statistic_deltas[name] += count
-        return gone, come, self._statistic_deltas
+        return removed, added, self._statistic_deltas
 
     def _add_new_rows(self) -> set[bytes]:
-        """Take in the rows that were not there, the most of what inject and updatedb write; return their keys.
+        """Add the new rows, which are most of the writes of inject and updatedb; return their keys.
 
-        Of such a row all is known from what was written, and most of them are alike: equal values are unpacked once.
+        The writes contain all cells of a new row, and many rows have equal values, which are unpacked once.
         """
         times, scores, marks, parsed = (self._family_writes[family] for family in INDEXED_FAMILIES)
         if self._parsed_only_count or not times.after:
@@ -160,19 +158,18 @@ class EmbeddedDueUpdate:
     def _family_changes(
         self, family: bytes, done: set[bytes]
     ) -> tuple[dict[bytes, tuple[SortCell, SortCell]], dict[bytes, tuple[bool, bool]]]:
-        """Return, before and after, the cells that order the index and whether any cell is counted, where they differ.
+        """Return (before, after) of the sort cells, and of whether a row is counted, for rows where they differ.
 
-        Rows are counted by the cells that changed on the way.
+        Also add the changes of the counted cells.
         """
         by_order: dict[bytes, tuple[SortCell, SortCell]] = {}
         by_count: dict[bytes, tuple[bool, bool]] = {}
         ordering, qualifiers, states = _SORT_COLUMNS.get(family), COUNTED_COLUMNS[family], self._cell_deltas[family]
         nothing = (None,) * len(qualifiers)
         rows, before, after = self._family_writes[family]
-        read = (
-            unpack_columns if self._is_rebuild else unpack_verified_columns
-        )  # what was just changed has been looked at
-        for key in rows if ordering is None or len(rows) > len(done) else ():  # of a new row, both that order are seen
+        # the write has already verified the checksums of changed values
+        read = unpack_columns if self._is_rebuild else unpack_verified_columns
+        for key in rows if ordering is None or len(rows) > len(done) else ():  # new rows have both sort cells
             old, new = before.get(key), after.get(key)
             if old == new or key in done:
                 continue
@@ -198,7 +195,7 @@ class EmbeddedDueUpdate:
         score: tuple[SortCell, SortCell] | None,
         marked: tuple[bool, bool] | None,
     ) -> None:
-        """Note what becomes of the entry of a row; None for what has not changed."""
+        """Collect the change of a row's entry; arguments are (before, after), None for unchanged families."""
         time, score = (
             time or self._current_sort_cell(DUE_TIME.family, key),
             score or self._current_sort_cell(SCORE.family, key),
@@ -206,8 +203,8 @@ class EmbeddedDueUpdate:
         was, now = (time[0] is not None or score[0] is not None), (time[1] is not None or score[1] is not None)
         if not was or not now:
             if marked is None:
-                there = self._read_cells(MARKS_FAMILY, key) is not None
-                marked = (there, there)
+                exists = self._read_cells(MARKS_FAMILY, key) is not None
+                marked = (exists, exists)
             was, now = was or marked[0], now or marked[1]
         old, new = entry_prefix(time[0], score[0]) if was else None, entry_prefix(time[1], score[1]) if now else None
         if old is not None and (new is None or old[0] != new[0]):
@@ -222,7 +219,7 @@ class EmbeddedDueUpdate:
         score: tuple[bool, bool] | None,
         parsed: tuple[bool, bool] | None,
     ) -> None:
-        """Note whether a row counts; None for families of which that has not changed."""
+        """Collect the change of the total; arguments are (before, after), None for unchanged families."""
         time, score = (
             time or self._currently_counted(DUE_TIME.family, key),
             score or self._currently_counted(SCORE.family, key),
@@ -231,7 +228,7 @@ class EmbeddedDueUpdate:
         if parsed is None:
             if was == now:
                 return
-            # without rows of that kind, one that was not there has no parse status
+            # without such rows, a row that did not exist has no parse status
             parsed = (
                 (False, False)
                 if not was and not self._parsed_only_count
@@ -241,9 +238,9 @@ class EmbeddedDueUpdate:
         self._statistic_deltas[_PARSED_ONLY] += (parsed[1] and not now) - (parsed[0] and not was)
 
     def _read_cells(self, family: bytes, key: bytes) -> dict[bytes, bytes] | None:
-        """Return the cells of a row as they are now, None when it has none."""
+        """Return the current cells of a row in a family, None if it has none."""
         handle = self._handles.get(family)
-        if handle is None or self._is_rebuild:  # then all that there is was seen
+        if handle is None or self._is_rebuild:  # a rebuild adds all families of a row
             return None
         self._read_count += 1
         if self._read_count % PIECE_READS == 0:
@@ -260,24 +257,24 @@ class EmbeddedDueUpdate:
 
     def _currently_counted(self, family: bytes, key: bytes) -> tuple[bool, bool]:
         found = self._read_cells(family, key) or _NO_CELLS
-        there = any(qualifier in found for qualifier in COUNTED_COLUMNS[family])
-        return there, there
+        is_counted = any(qualifier in found for qualifier in COUNTED_COLUMNS[family])
+        return is_counted, is_counted
 
     def write(self) -> None:
-        """Change index and figures."""
-        txn, due, figures = self._txn, self._handles[DUE_DATABASE], self._handles[STATISTICS_DATABASE]
-        gone, come, changes = self.compute_changes()
-        for keys in pieces(gone):
+        """Write the changes of index and statistics."""
+        txn, due, statistics = self._txn, self._handles[DUE_DATABASE], self._handles[STATISTICS_DATABASE]
+        removed, added, changes = self.compute_changes()
+        for keys in pieces(removed):
             for key in keys:
                 txn.delete(key, db=due)
             self._release_mapped_pages()
-        for some in pieces(come):
-            txn.cursor(due).putmulti(some)
+        for entries in pieces(added):
+            txn.cursor(due).putmulti(entries)
             self._release_mapped_pages()
         for name, change in sorted(changes.items()):
             if change:
-                count = read_statistic(txn, figures, name) + change
+                count = read_statistic(txn, statistics, name) + change
                 if count:
-                    txn.put(name.encode(), _COUNT_FORMAT.pack(count), db=figures)
+                    txn.put(name.encode(), _COUNT_FORMAT.pack(count), db=statistics)
                 else:
-                    txn.delete(name.encode(), db=figures)
+                    txn.delete(name.encode(), db=statistics)

@@ -1,4 +1,4 @@
-"""EmbeddedStore: one table in a folder, as a :class:`nutch2py.table.data_store.DataStore`."""
+"""EmbeddedStore: a :class:`nutch2py.table.data_store.DataStore` in a local folder."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from nutch2py.table.table_query import KeyRange, TableQuery
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _SMALL_TABLE_ROWS = 200_000
-"""Tables of up to so many rows are split by their keys themselves, larger ones by the sample that writers keep."""
+"""Tables with up to this many rows are split by their keys, larger ones by the sample that writers maintain."""
 
 
 class EmbeddedStore(DataStore[R]):
-    """A table under ``folder/name``. Files are opened at first use and shared by the stores of this process.
+    """A table in ``directory/name``. Files are opened on first use and shared by the stores of this process.
 
-    Stores may be used by several threads, and after a fork. Reading and writing a table that does not exist raises
+    Stores are thread-safe, and can be used after a fork. Reading and writing a table that does not exist raises
     :class:`StoreError`.
     """
 
@@ -56,14 +56,14 @@ class EmbeddedStore(DataStore[R]):
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, path: str) -> Self:
-        """Open the table ``table_name`` under the folder ``path`` (``~`` is the home folder); nothing is made yet."""
+        """Open the table ``table_name`` in the folder ``path`` (``~`` is the home folder); nothing is created yet."""
         if not path:
             raise ConfigurationError("storage.data.store is 'embedded:' without a folder: write embedded:FOLDER")
         folder = conf.absolute(os.path.expandvars(path))
         return cls(record, table_name, folder, f"embedded:{path}", conf)
 
     def _get_files(self) -> table_files.TableFiles:
-        """Return the open files of the table; open them anew after a fork, a close, or a drop by another process."""
+        """Return the open files of the table; reopen them after a fork, a close, or a drop by another process."""
         found = self._files
         if found is not None and found.is_usable():
             return found
@@ -80,20 +80,18 @@ class EmbeddedStore(DataStore[R]):
             )
         self.close()
         self._files = found = table_files.acquire(self._path, self._map_size, self._where)
-        self._finalizer = finalize(self, table_files.release, found)  # jobs leave their stores to whoever collects them
+        self._finalizer = finalize(self, table_files.release, found)  # jobs do not close their stores
         self._finalizer.atexit = False
         try:
             with table_files.translate_errors(self._where), found.read_transaction() as txn:
                 version = found.get_state(txn, table_files.VERSION)
                 stored = found.get_state(txn, table_files.SCHEMA)
             if version is None or stored is None:
-                raise StoreError(
-                    f"{self._path} is not a table of this program: name another folder in storage.data.store"
-                )
+                raise StoreError(f"{self._path} is not a table of nutch2py: name another folder in storage.data.store")
             with table_files.translate_errors(self._where):
                 migrations.migrate(found, self._where, version)
                 with found.read_transaction() as txn:
-                    stored = found.get_state(txn, table_files.SCHEMA) or b""  # a step may have written another
+                    stored = found.get_state(txn, table_files.SCHEMA) or b""  # a migration may have changed it
             avro_schema.check_schema(self._where, self.record_class.SCHEMA, stored.decode())
         except StoreError:
             self.close()
@@ -101,12 +99,12 @@ class EmbeddedStore(DataStore[R]):
         return found
 
     def exists(self) -> bool:
-        """Tell whether the table is there, completely made. One that has lost a file is refused when it is opened."""
+        """Return whether the table was completely created. One with a missing file is rejected when it is opened."""
         with table_files.translate_errors(self._where):
             return (self._path / table_files.READY_FILE).is_file()
 
     def create(self) -> None:
-        """Make the table unless it is there; one that another process is making at the same time is shared with it."""
+        """Create the table unless it exists; concurrent creations by several processes yield one table."""
         if self.exists():
             self._get_files()
             return
@@ -148,14 +146,14 @@ class EmbeddedStore(DataStore[R]):
             table_files.release(made)
 
     def drop(self) -> None:
-        """Delete the table and its files; waits for a flush in progress, other processes then find no table."""
+        """Delete the table and its files, after a flush in progress."""
         if not self._path.exists():
             return
         with table_files.translate_errors(self._where):
             doomed = self._path.with_name(f".{self._path.name}.dropped-{os.getpid()}")
             shutil.rmtree(doomed, ignore_errors=True)
             if self._can_open():
-                with self._get_files().write_transaction():  # no other process is within a flush
+                with self._get_files().write_transaction():  # waits for the flush of another process
                     self._path.rename(doomed)
                 table_files.discard(self._path)
             else:
@@ -164,22 +162,22 @@ class EmbeddedStore(DataStore[R]):
             shutil.rmtree(doomed)
 
     def _can_open(self) -> bool:
-        """Tell whether the table can be opened; one that is damaged can be dropped nevertheless."""
+        """Return whether the table can be opened; drop also deletes damaged tables."""
         try:
             return self.exists() and bool(self._get_files())
         except StoreError:
             return False
 
     def check(self, report: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
-        """Look through the files page by page, with checksums; give every row, and tell ``report`` what is damaged.
+        """Check the files page by page, with checksums; yield every row, and pass each problem to ``report``.
 
-        Jobs may go on meanwhile. What they free is not used again before the end.
+        Jobs may run meanwhile; pages that they free are not reused before the end.
         """
         with table_files.translate_errors(self._where):
             yield from fsck.check_table(self._path, self._get_files_translated, report)
 
     def salvage(self, report: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
-        """Give what can be read of a table that is damaged; ``report`` is told what cannot. Jobs must rest."""
+        """Yield the readable rows of a damaged table, and pass each problem to ``report``. No job may run meanwhile."""
         if not self.exists():
             raise StoreError(f"there is no table {self._where}: correct storage.data.store or -crawlId")
         with table_files.translate_errors(self._where):
@@ -190,10 +188,10 @@ class EmbeddedStore(DataStore[R]):
             return self._get_files()
 
     def close(self) -> None:
-        """Give back the files; the last store of this process that uses them closes them."""
+        """Release the files; the last store of this process that uses them closes them."""
         self._files = None
         if self._finalizer is not None:
-            self._finalizer()  # once: called again, it does nothing
+            self._finalizer()  # a second call does nothing
 
     def _select_databases(self, fields: Iterable[Field[Any]] | None) -> DatabaseSelection:
         with table_files.translate_errors(self._where):
@@ -205,9 +203,9 @@ class EmbeddedStore(DataStore[R]):
             return DatabaseSelection(self.record_class.SCHEMA, fields, table.current_families(), self._where)
 
     def scan(self, query: TableQuery) -> Iterator[tuple[str, R]]:
-        """Yield rows in key order, read in chunks; each row is as it was at one moment.
+        """Yield rows in key order, read in chunks; each row is consistent.
 
-        With no fields and a mark the rows have no cells.
+        With empty fields and a mark the rows have no cells.
         """
         selection = self._select_databases(query.fields)
         fields, record = query.fields, self.record_class
@@ -216,13 +214,13 @@ class EmbeddedStore(DataStore[R]):
                 yield key.decode("utf-8", "replace"), record(None, fields, selection, row)
 
     def keys(self, key_range: KeyRange) -> Iterator[str]:
-        """Yield the row keys of a range; nothing else is read."""
+        """Yield the row keys of a range without reading cells."""
         with table_files.translate_errors(self._where):
             for key in scan_keys(self._get_files, key_range):
                 yield key.decode("utf-8", "replace")
 
     def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
-        """Return the rows of ``keys``, read in key order inside; contents of all of them are in memory at once."""
+        """Return the rows of ``keys``, read in key order; the contents of all rows are in memory at once."""
         wanted = None if fields is None else frozenset(fields)
         selection = self._select_databases(wanted)
         coded = [encode_text(key) for key in keys]
@@ -234,7 +232,7 @@ class EmbeddedStore(DataStore[R]):
         return [record(None, wanted, selection, row) if (row := get(key)) is not None else None for key in coded]
 
     def key_ranges(self, query: TableQuery, count: int) -> list[KeyRange]:
-        """Split at quantiles of the keys, or of a sample of them in a large table."""
+        """Split at quantiles of the keys, or of a key sample in a large table."""
         keys = self._sample_keys(query.range)
         cuts = [keys[len(keys) * part // count].decode("utf-8", "ignore") for part in range(1, count)] if keys else []
         inner = sorted({cut for cut in cuts if cut > query.range.start})
@@ -260,7 +258,7 @@ class EmbeddedStore(DataStore[R]):
                 return found
 
     def row_estimate(self) -> int | None:
-        """Return the entries of the largest family, None when there is no table."""
+        """Return the number of entries of the largest family, None if the table does not exist."""
         if not self.exists():
             return None
         with table_files.translate_errors(self._where):
@@ -270,7 +268,7 @@ class EmbeddedStore(DataStore[R]):
                 return max((int(txn.stat(table.database_handle(name))["entries"]) for name in names), default=0)
 
     def batch(self, before_flush: Callable[[], object] | None = None) -> WriteBatch:
-        """Return writes flushed at ``gora.buffer.write.limit`` rows or ``storage.buffer.write.bytes`` bytes."""
+        """Return a batch that flushes at ``gora.buffer.write.limit`` rows or ``storage.buffer.write.bytes`` bytes."""
         batch = EmbeddedBatch(
             self._get_files,
             self.record_class.SCHEMA,
@@ -284,7 +282,7 @@ class EmbeddedStore(DataStore[R]):
         return batch
 
     def due_index(self) -> DueIndex:
-        """Return the index that lies beside the rows, for a table of pages."""
+        """Return the due index of a table of pages."""
         if not self._keeps_due_index:
             return DueIndex("storage.embedded.due.index is false")
         return EmbeddedDueIndex(self._get_files, self._where)
@@ -292,8 +290,8 @@ class EmbeddedStore(DataStore[R]):
     def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
         """Set one cell if it holds ``expected``, under the write lock of the table."""
         check_comparable(field, expected, new)
-        place = field.family, field.qualifier
-        return compare_and_set(self._get_files(), self._where, place, key, expected, new)
+        column = field.family, field.qualifier
+        return compare_and_set(self._get_files(), self._where, column, key, expected, new)
 
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
         """Yield every cell with its timestamp, in key order."""

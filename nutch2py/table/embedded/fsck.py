@@ -1,4 +1,4 @@
-"""Looking through a table page by page, without LMDB: to find out whether it is sound, and to save what can be read."""
+"""Checks and salvages a table by reading its LMDB files page by page, without LMDB."""
 
 from __future__ import annotations
 
@@ -26,54 +26,54 @@ RowIterator = Iterator[tuple[str, RowCells]]
 
 
 def check_table(path: Path, get_files: Callable[[], TableFiles], report: ProblemReporter) -> RowIterator:
-    """Yield every row of a table (contents are checked, and stand for themselves as references); see EmbeddedStore.
+    """Yield every row of a table, with references in place of contents; report problems. See EmbeddedStore.check.
 
-    Looked at: every page that is in use and every node in it; that no page is used twice, or is listed as free; the
-    order and the number of keys; every checksum; that each reference has its content. The names of databases are read
-    before LMDB touches the file.
+    Checked are: every used page and its nodes; that no page is used twice or listed as free; the order and number of
+    keys; every checksum; that each reference has its content. The names of databases are read before LMDB opens the
+    file.
     """
-    before: list[str] = []
+    problems: list[str] = []
     for name in ("meta", "content"):
-        with _report_damage(f"{name}/data.mdb", before.append):
+        with _report_damage(f"{name}/data.mdb", problems.append):
             check_complete(path / name / "data.mdb")
             if name == "meta":
                 with _open_current(path / name) as file:
-                    file.databases(_prefix_reports("meta/data.mdb", before.append))
-    if before:
-        for text in before:
+                    file.databases(_prefix_reports("meta/data.mdb", problems.append))
+    if problems:
+        for text in problems:
             report(text)
         return
     with get_files().snapshot() as (meta, content):
         numbers: set[bytes] = set()
-        tell = _prefix_reports("content/data.mdb", report)
-        for number, stored in content.entries(content.meta.main_tree, tell):
+        report_content = _prefix_reports("content/data.mdb", report)
+        for number, stored in content.entries(content.meta.main_tree, report_content):
             numbers.add(number)
             try:
                 decompress(stored)
             except DamagedCellsError as error:
-                tell(f"content {int.from_bytes(number)}: {error}")
-        _check_free_pages(content, tell)
-        tell = _prefix_reports("meta/data.mdb", report)
-        trees = meta.databases(tell)
+                report_content(f"content {int.from_bytes(number)}: {error}")
+        _check_free_pages(content, report_content)
+        report_meta = _prefix_reports("meta/data.mdb", report)
+        trees = meta.databases(report_meta)
         for own in (STATE_DATABASE, GARBAGE_DATABASE, SAMPLE_DATABASE, DUE_DATABASE, STATISTICS_DATABASE):
             if own in trees:
-                for _ in meta.entries(trees[own], _prefix_reports(own.decode(), tell)):
+                for _ in meta.entries(trees[own], _prefix_reports(own.decode(), report_meta)):
                     pass
-            elif own not in (DUE_DATABASE, STATISTICS_DATABASE):  # which can be made of the rows
-                tell(f"{own.decode()} is missing")
+            elif own not in (DUE_DATABASE, STATISTICS_DATABASE):  # which can be rebuilt from the rows
+                report_meta(f"{own.decode()} is missing")
         yield from _join_families(
-            meta, trees, tell, lambda number: None if number in numbers else _raise_damaged("it is not there")
+            meta, trees, report_meta, lambda number: None if number in numbers else _raise_damaged("it is missing")
         )
-        _check_free_pages(meta, tell)
+        _check_free_pages(meta, report_meta)
 
 
 def salvage_table(path: Path, report: ProblemReporter) -> RowIterator:
-    """Yield what can be read of each row, in key order, contents included; see EmbeddedStore."""
-    tell = _prefix_reports("meta/data.mdb", report)
+    """Yield the readable cells of each row in key order, including contents; see EmbeddedStore.salvage."""
+    report_meta = _prefix_reports("meta/data.mdb", report)
     with _report_damage("meta/data.mdb", report), _open_current(path / "meta") as meta:
-        trees = meta.databases(tell)
+        trees = meta.databases(report_meta)
         if STATE_DATABASE not in trees:
-            tell("it has lost what it says of itself")
+            report_meta(f"{STATE_DATABASE.decode()} is missing")
         try:
             contents: PageFile | None = _open_current(path / "content")
         except PermissionError:
@@ -84,10 +84,10 @@ def salvage_table(path: Path, report: ProblemReporter) -> RowIterator:
 
         def read(number: bytes) -> bytes:
             stored = contents.find_value(contents.meta.main_tree, number) if contents is not None else None
-            return decompress(stored) if stored is not None else _raise_damaged("it is not there")
+            return decompress(stored) if stored is not None else _raise_damaged("it is missing")
 
         try:
-            yield from _join_families(meta, trees, tell, read)
+            yield from _join_families(meta, trees, report_meta, read)
         finally:
             if contents is not None:
                 contents.close()
@@ -96,7 +96,7 @@ def salvage_table(path: Path, report: ProblemReporter) -> RowIterator:
 def _join_families(
     meta: PageFile, trees: dict[bytes, PageTree], report: ProblemReporter, read: Callable[[bytes], bytes | None]
 ) -> RowIterator:
-    """Join the families by key. ``read`` gives a content by its number, None to leave its reference in its place."""
+    """Join the families by key. ``read`` returns the content with a number, or None to keep the reference."""
     names = sorted(name for name in trees if not name.startswith(b":"))
     runs = [
         _read_family(meta, name, trees[name], _prefix_reports(name.decode("utf-8", "replace"), report))
@@ -147,12 +147,12 @@ def _read_contents(
 
 def _check_free_pages(file: PageFile, report: ProblemReporter) -> None:
     try:
-        both = file.pages_in_use(file.free_pages())
+        used_and_free = file.pages_in_use(file.free_pages())
     except DamagedFileError as error:
         report(str(error))
         return
-    if both:
-        report(f"page {min(both)} is in use, and listed as free")
+    if used_and_free:
+        report(f"page {min(used_and_free)} is in use, and listed as free")
 
 
 def _open_current(path: Path) -> PageFile:
@@ -169,7 +169,7 @@ def _open_current(path: Path) -> PageFile:
 def _report_damage(name: str, report: ProblemReporter) -> Iterator[None]:
     try:
         yield
-    except PermissionError:  # is no damage
+    except PermissionError:  # not damage
         raise
     except (DamagedFileError, OSError) as error:
         report(f"{name}: {error}")

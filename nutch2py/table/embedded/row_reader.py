@@ -1,7 +1,7 @@
-"""Reading rows in short transactions: scans in chunks that continue after the last key, and point reads.
+"""Reads rows in short transactions: scans in chunks that continue after the last key, and point reads.
 
-A chunk reads each database on its own, a run of neighbours at once, and joins the runs by key up to the smallest last
-key: that costs little more than the values themselves. Nothing is held between two chunks.
+A chunk reads a run of consecutive keys from each database, and joins the runs by key up to the smallest last key. No
+transaction is open between two chunks.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from nutch2py.records.cells import encode_text
+from nutch2py.records.webpage import WebPage
 from nutch2py.table.embedded import blobs
 from nutch2py.table.embedded.database_selection import DatabaseSelection, PackedRow
 from nutch2py.table.embedded.storage.packing import (
@@ -26,32 +27,32 @@ from nutch2py.table.embedded.storage.packing import (
 from nutch2py.table.embedded.storage.table_files import TableFiles
 from nutch2py.table.table_query import KeyRange, MarkCondition
 
-MARKS_FAMILY = b"mk"
+MARKS_FAMILY = WebPage.markers.family
 CHUNK_ROWS, MAX_MARK_RUN, FIRST_CHUNK = 2_000, 20_000, 100
-_POINT_READS = 2_000  # of all families, in one transaction
-_KEYS_PER_READ = 5_000  # looked at in one transaction
+_POINT_READS = 2_000  # values of all families per transaction
+_KEYS_PER_READ = 5_000  # keys per transaction
 _CONTENT_BYTES, _CONTENT_ROWS = 4 << 20, 256
 PackedRows = list[tuple[bytes, PackedRow]]
 
 
 class RowChunk(NamedTuple):
-    """Rows in key order, and the LMDB key to continue from (None: the range is read to its end)."""
+    """Rows in key order, and the LMDB key to continue from (None at the end of the range)."""
 
     rows: PackedRows
     next_key: bytes | None
 
 
 class KeyBounds:
-    """A key range in bytes, and the LMDB keys between which its rows lie."""
+    """A key range in bytes, and the LMDB keys that bound its rows."""
 
     def __init__(self, key_range: KeyRange) -> None:
         self.start, self.stop = encode_text(key_range.start), encode_text(key_range.stop)
         self.first_key = lmdb_key(self.start)
         last = lmdb_key(self.stop)
-        self.end_key = last if last == self.stop else last + b"\0"  # the stop's own bucket is read and then cut
+        self.end_key = last if last == self.stop else last + b"\0"  # clip() cuts the bucket of the stop key
 
     def clip(self, rows: PackedRows) -> PackedRows:
-        """Drop the rows of the first and last bucket that lie outside the range."""
+        """Drop rows of the first and last bucket that are outside the range."""
         while rows and rows[0][0] < self.start:
             del rows[0]
         while self.stop and rows and rows[-1][0] >= self.stop:
@@ -60,7 +61,7 @@ class KeyBounds:
 
 
 def _read_run(txn: Any, handle: Any, start: bytes, end: bytes, limit: int) -> tuple[dict[bytes, bytes], bool]:
-    """Return up to ``limit`` neighbours from ``start`` on, before ``end``, and whether there may be more."""
+    """Return up to ``limit`` consecutive values from ``start`` to before ``end``, and whether there may be more."""
     if handle is None:
         return {}, False
     cursor = txn.cursor(handle)
@@ -99,7 +100,7 @@ def scan_chunk(
 
 
 def _join_runs(runs: list[dict[bytes, bytes]], selection: DatabaseSelection) -> PackedRows:
-    """Join the runs by key; drop rows of which no wanted cell is there."""
+    """Join the runs by key; drop rows without a selected cell."""
     if not runs:
         return []
     keys = list(runs[0])
@@ -116,7 +117,7 @@ def _join_runs(runs: list[dict[bytes, bytes]], selection: DatabaseSelection) -> 
 def scan_marked_chunk(
     files: TableFiles, selection: DatabaseSelection, bounds: KeyBounds, position: bytes, mark: MarkCondition, size: int
 ) -> RowChunk:
-    """Look through a run of marks from ``position`` on; read the rows whose mark fits."""
+    """Search a run of ``size`` mark values from ``position`` on; read the rows with a matching mark."""
     name = encode_text(mark.name)
     value = None if mark.value is None else encode_text(mark.value)
     wanted = needle(name, value)
@@ -147,18 +148,18 @@ def _mark_matches(packed: bytes, name: bytes, value: bytes | None) -> bool:
 
 
 def _read_point_rows(txn: Any, files: TableFiles, selection: DatabaseSelection, keys: Sequence[bytes]) -> PackedRows:
-    """Return the rows of ``keys`` (sorted) that have a wanted cell; every one of them when nothing is wanted."""
+    """Return the rows of ``keys`` (sorted) that have a selected cell; all of them if nothing is selected."""
     if not selection.database_names:
         return [(key, ()) for key in keys]
     found = [point_read(txn, files.database_handle(name), keys) for name in selection.database_names]
-    if not any(found):  # as of seeds and links that are new
+    if not any(found):  # usual for new seeds and links
         return []
     rows = zip(keys, zip(*(map(run.get, keys) for run in found), strict=True), strict=True)
     return [(key, row) for key, row in rows if selection.has_cell(row)]
 
 
 def point_read(txn: Any, handle: Any, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-    """Return the packed values of those ``keys`` (sorted) that are there."""
+    """Return the packed values of those ``keys`` (sorted) that exist."""
     if handle is None:
         return {}
     if len(keys) == 1 and lmdb_key(keys[0]) == keys[0]:
@@ -177,7 +178,7 @@ def point_read(txn: Any, handle: Any, keys: Sequence[bytes]) -> dict[bytes, byte
 
 
 def read_rows(files: TableFiles, selection: DatabaseSelection, keys: Iterable[bytes]) -> dict[bytes, PackedRow]:
-    """Return the rows of those ``keys`` that are there, contents included."""
+    """Return the rows of those ``keys`` that exist, including contents."""
     ordered = sorted(set(keys))
     rows: dict[bytes, PackedRow] = {}
     families = max(1, len(selection.database_names))
@@ -191,15 +192,14 @@ def read_rows(files: TableFiles, selection: DatabaseSelection, keys: Iterable[by
             if selection.content_index is None:
                 rows.update(found)
                 break
-            filled, part = blobs.load_contents(
-                files, selection.content_index, found
-            )  # those replaced meanwhile are read again
+            # rows with contents that another process has replaced meanwhile are read again
+            filled, part = blobs.load_contents(files, selection.content_index, found)
             rows.update(filled)
             former, missing = lost, frozenset(part)
             lost = {key: row[selection.content_index] for key, row in found if key in missing}
             for key, reference in lost.items():
-                if former.get(key) == reference:  # nobody has replaced it
-                    raise DamagedCellsError(f"row {key.decode('utf-8', 'replace')}: its content is not there")
+                if former.get(key) == reference:  # not replaced, so it is lost
+                    raise DamagedCellsError(f"row {key.decode('utf-8', 'replace')}: its content is missing")
     return rows
 
 
@@ -209,7 +209,7 @@ def scan_rows(
     key_range: KeyRange,
     mark: MarkCondition | None = None,
 ) -> Iterator[tuple[bytes, PackedRow]]:
-    """Yield the rows of a range. ``get_files`` gives the open files anew for each chunk."""
+    """Yield the rows of a range. ``get_files`` returns the open files, and is called for each chunk."""
     bounds = KeyBounds(key_range)
     position: bytes | None = bounds.first_key
     size = FIRST_CHUNK
@@ -242,7 +242,7 @@ def _load_contents(
 def read_marked_rows(
     files: TableFiles, selection: DatabaseSelection, keys: Sequence[bytes], mark: MarkCondition | None
 ) -> dict[bytes, PackedRow]:
-    """Return the rows of ``keys`` that are there and still have the mark."""
+    """Return the rows of ``keys`` that exist and still have the mark."""
     if mark is not None:
         value = None if mark.value is None else encode_text(mark.value)
         with files.read_transaction(len(keys)) as txn:
@@ -252,7 +252,7 @@ def read_marked_rows(
 
 
 def scan_keys(get_files: Callable[[], TableFiles], key_range: KeyRange) -> Iterator[bytes]:
-    """Yield the row keys of a range in order; no value is read but those of buckets, which hold the long keys."""
+    """Yield the row keys of a range in order; of values, only buckets are read, which hold the long keys."""
     bounds = KeyBounds(key_range)
     position: bytes | None = bounds.first_key
     while position is not None:
@@ -283,6 +283,6 @@ def scan_keys(get_files: Callable[[], TableFiles], key_range: KeyRange) -> Itera
 
 
 def _bucket_keys(txn: Any, handles: Sequence[Any], bucket_key: bytes) -> list[bytes]:
-    """Return the keys of the rows that a bucket holds."""
+    """Return the row keys of a bucket."""
     values = [value for handle in handles if (value := txn.get(bucket_key, db=handle)) is not None]
     return sorted({key for value in values for key in unpack_bucket(bucket_key, value)})

@@ -1,4 +1,4 @@
-"""The Avro schema that a table was written with, checked when it is opened."""
+"""Checks the Avro schema that a table was written with when it is opened."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from nutch2py.errors import StoreError
 
 @lru_cache(maxsize=8)
 def schema_text(name: str) -> str:
-    """Return the Avro schema of this program for the records called ``name``."""
+    """Return this version's Avro schema of the records ``name``."""
     return (data_dir("schema") / f"{name}.avsc").read_text(encoding="utf-8")
 
 
 def check_schema(where: str, name: str, stored: str) -> None:
-    """Raise :class:`StoreError` unless this program can read a table of the schema ``stored``."""
+    """Raise :class:`StoreError` unless this version can read a table with the schema ``stored``."""
     ours = schema_text(name)
     if stored != ours:
         problem = find_incompatibility(ours, stored)
         if problem:
             raise StoreError(
-                f"{where} was written with another schema of {name}: {problem}; export it with the program that "
+                f"{where} was written with another schema of {name}: {problem}; export it with the version that "
                 "wrote it (exporttable) and import it here"
             )
 
 
 def find_incompatibility(reader: str, writer: str) -> str:
-    """Return what keeps records of the schema ``writer`` from being read with ``reader``, "" when nothing does.
+    """Return why records of the schema ``writer`` cannot be read with ``reader``, "" if they can.
 
-    Beyond Avro's rules for readers and writers a field must keep its type: a cell says nothing of its own type, so
-    Avro's promotions (int to long, float to double) cannot be applied to it.
+    In addition to Avro's rules for readers and writers, a field must keep its type: a cell does not store its type, so
+    Avro's promotions (int to long, float to double) cannot be applied.
     """
     import avro.errors
     import avro.schema
@@ -50,12 +50,12 @@ def find_incompatibility(reader: str, writer: str) -> str:
     types = {field.name: _cell_type(field.type) for field in written.fields}
     for field in read.fields:
         if types.get(field.name, _cell_type(field.type)) != _cell_type(field.type):
-            return f"field {field.name} is {_cell_type(field.type)} here and {types[field.name]} there"
+            return f"field {field.name} is {_cell_type(field.type)} here and {types[field.name]} in the table"
     return ""
 
 
 def _field_at(schema: Any, location: str) -> str:
-    """Return the name of the top-level field that a location of avro's checker (``/fields/3/type/…``) lies in."""
+    """Return the name of the top-level field of a location of avro's checker (``/fields/3/type/…``)."""
     parts = location.strip("/").split("/")
     if len(parts) < 2 or parts[0] != "fields" or not parts[1].isdigit():
         return ""
@@ -63,7 +63,7 @@ def _field_at(schema: Any, location: str) -> str:
 
 
 def _cell_type(schema: Any) -> str:
-    """Return the type as it shows in a cell: a union with null is the other type."""
+    """Return the type of a cell: for a union with null, the other type."""
     branches = getattr(schema, "schemas", None) if schema.type == "union" else None
     kinds = [branch for branch in branches or [schema] if branch.type != "null"]
     if len(kinds) == 1 and kinds[0].type == "map":

@@ -1,11 +1,11 @@
-"""The pages of an LMDB file (format 1, LMDB 0.9), read one by one and believed nothing.
+"""Reader of LMDB files (format 1, LMDB 0.9) that treats every page as untrusted.
 
-LMDB maps its file into memory and trusts it: a page that was cut off is a SIGBUS, a pointer that was changed reads
-whatever lies there. So a file is looked at here before LMDB opens it (:func:`check_complete`), and a table that is damaged
-is read here only. Every page, node and size is checked against the file before it is used.
+LMDB maps its file into memory and trusts it: reading a truncated page raises SIGBUS, and a changed pointer reads
+arbitrary memory. So files are checked here before LMDB opens them (:func:`check_complete`), and damaged tables are read
+with this module only. Every page, node and size is checked against the file before use.
 
-The file begins with two meta pages, of which the one with the higher transaction is in force. It names the last page
-in use and the roots of two trees: pages that are free, by the transaction that freed them, and the named databases.
+A file starts with two meta pages; the one with the higher transaction number is current. It contains the last used page
+and the roots of two trees: free pages by the transaction that freed them, and the named databases.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _META_BYTES = _HEADER.size + _META.size + 2 * _TREE.size + 16
 _TRIES = 20
 
 ProblemReporter = Callable[[str], object]
-"""Takes a line that says what is wrong."""
+"""Called with one line per problem."""
 
 
 class DamagedFileError(Exception):
-    """A page, a node or the file as a whole is not what it must be; says what, without the name of the file."""
+    """A page, a node or the file is damaged. The message does not contain the name of the file."""
 
 
 class PageTree(NamedTuple):
-    """A B-tree of the file: how many entries it should have, its depth, and its first page (None: it is empty)."""
+    """A B-tree of the file: its number of entries, its depth, and its root page (None for an empty tree)."""
 
     entries: int
     depth: int
@@ -46,7 +46,7 @@ class PageTree(NamedTuple):
 
 
 class MetaPage(NamedTuple):
-    """What a meta page says. ``last_page``: the last page in use; ``transaction``: the one that wrote it."""
+    """A meta page. ``last_page`` is the last used page, ``transaction`` the number of the transaction that wrote it."""
 
     page_size: int
     free_tree: PageTree
@@ -61,13 +61,13 @@ def _parse_tree(data: bytes, at: int) -> PageTree:
 
 
 def _parse_meta(data: bytes, which: int) -> MetaPage | None:
-    """Return what a meta page says; None when another version of LMDB wrote it, which is LMDB's to say."""
+    """Return a meta page; None if another version of LMDB wrote it, which LMDB reports itself."""
     if len(data) < _META_BYTES:
         raise DamagedFileError("it ends within its first pages")
     number, _, flags, _, _ = _HEADER.unpack_from(data)
     magic, version, _, _ = _META.unpack_from(data, _HEADER.size)
     if magic != _MAGIC or flags != _META_FLAG or number != which:
-        raise DamagedFileError(f"its page {which} is no meta page of LMDB")
+        raise DamagedFileError(f"its page {which} is not a meta page of LMDB")
     if version != _FORMAT:
         return None
     at = _HEADER.size + _META.size
@@ -75,12 +75,12 @@ def _parse_meta(data: bytes, which: int) -> MetaPage | None:
     last, transaction = struct.unpack_from("=QQ", data, at + 2 * _TREE.size)
     free, main = _parse_tree(data, at), _parse_tree(data, at + _TREE.size)
     if page_size & (page_size - 1) or not 256 <= page_size <= 1 << 16:
-        raise DamagedFileError(f"its meta page {which} names pages of {page_size} bytes")
+        raise DamagedFileError(f"its meta page {which} has an invalid page size of {page_size} bytes")
     return MetaPage(page_size, free, main, last, transaction)
 
 
 class PageFile:
-    """An LMDB file, read with plain reads; a context manager. Numbers of pages that it gives out are checked."""
+    """An LMDB file, read with plain reads; a context manager. Page numbers that it returns are checked."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -100,13 +100,13 @@ class PageFile:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """Size of the file in bytes."""
         return os.fstat(self._file).st_size
 
     def read_metas(self) -> list[MetaPage]:
-        """Return what both meta pages say, the one in force first; none for another version of LMDB.
+        """Return both meta pages, the current one first; an empty list for another version of LMDB.
 
-        The other one may name what is not there: LMDB takes back so what it could not write.
+        The other one may refer to missing pages: LMDB rolls back a failed write in this way.
         """
         first = _parse_meta(os.pread(self._file, _META_BYTES, 0), 0)
         if first is None:
@@ -115,23 +115,23 @@ class PageFile:
         if second is None:
             return []
         if second.page_size != first.page_size:
-            raise DamagedFileError("its meta pages name pages of different sizes")
+            raise DamagedFileError("its meta pages have different page sizes")
         if second.transaction > first.transaction:
             first, second = second, first
         for tree in (first.free_tree, first.main_tree):
             if (tree.root is not None and not 2 <= tree.root <= first.last_page) or tree.depth > _MAX_DEPTH:
-                raise DamagedFileError(f"its meta page of transaction {first.transaction} names a tree that cannot be")
+                raise DamagedFileError(f"its meta page of transaction {first.transaction} has an invalid tree")
         return [first, second]
 
     def current_meta(self) -> MetaPage:
-        """Return what the meta page in force says."""
+        """Return the current meta page."""
         metas = self.read_metas()
         if not metas:
             raise DamagedFileError("another version of LMDB wrote it")
         return metas[0]
 
     def select_meta(self, meta: MetaPage) -> None:
-        """Read the file as it was after the transaction of ``meta``; forget which pages were seen."""
+        """Read the file as of the transaction of ``meta``; clear the set of seen pages."""
         self.meta = meta
         self._seen = bytearray(meta.last_page // 8 + 1)
 
@@ -144,7 +144,7 @@ class PageFile:
         }
 
     def entries(self, tree: PageTree, report: ProblemReporter) -> Iterator[tuple[bytes, bytes]]:
-        """Yield keys and values in key order, those that can be read; ``report`` is told of the others."""
+        """Yield the readable keys and values in key order; pass problems to ``report``."""
         found, before = 0, b""
         for key, value, _ in self._entries(tree, report):
             found += 1
@@ -154,14 +154,14 @@ class PageFile:
             before = key
             yield key, value
         if found != tree.entries:
-            report(f"{found} entries of {tree.entries} can be read")
+            report(f"{found} of {tree.entries} entries can be read")
 
     def pages_in_use(self, pages: set[int]) -> set[int]:
-        """Return those of ``pages`` that were seen in a tree."""
+        """Return those of ``pages`` that a tree uses, as seen so far."""
         return {page for page in pages if page // 8 < len(self._seen) and self._seen[page // 8] >> page % 8 & 1}
 
     def free_pages(self) -> set[int]:
-        """Return the numbers of the pages that are in no tree."""
+        """Return the numbers of the free pages."""
         free: set[int] = set()
 
         def fail(text: str) -> None:
@@ -175,7 +175,7 @@ class PageFile:
         return free
 
     def find_value(self, tree: PageTree, key: bytes) -> bytes | None:
-        """Return the value of a key, None when there is none; DamagedFileError when the way there cannot be read."""
+        """Return the value of a key, None if missing; raise DamagedFileError if a page on the path is damaged."""
         number = tree.root
         for _ in range(_MAX_DEPTH):
             if number is None:
@@ -194,7 +194,7 @@ class PageFile:
                     break
                 child = low | high << 16 | more << 32
             number = child
-        raise DamagedFileError("a tree is deeper than it can be")
+        raise DamagedFileError("a tree exceeds the maximum depth")
 
     def _entries(self, tree: PageTree, report: ProblemReporter) -> Iterator[tuple[bytes, bytes, int]]:
         if tree.root is not None:
@@ -205,7 +205,7 @@ class PageFile:
             self._mark_seen(number)
             data, flags, nodes = self._read_nodes(number)
             if depth < 1 or bool(flags & _LEAF) != (depth == 1):
-                raise DamagedFileError(f"page {number} is not on the level of its tree where it stands")
+                raise DamagedFileError(f"page {number} is on the wrong level of its tree")
         except DamagedFileError as error:
             report(str(error))
             return
@@ -230,32 +230,32 @@ class PageFile:
 
     def _read_page(self, number: int, count: int = 1) -> bytes:
         if not 2 <= number <= self.meta.last_page - count + 1:
-            raise DamagedFileError(f"page {number} is named, and {self.meta.last_page} is the last")
+            raise DamagedFileError(f"page {number} is out of range, the last page is {self.meta.last_page}")
         data = os.pread(self._file, count * self.meta.page_size, number * self.meta.page_size)
         if len(data) < count * self.meta.page_size:
-            raise DamagedFileError(f"page {number} is cut off")
+            raise DamagedFileError(f"page {number} is truncated")
         own = _HEADER.unpack_from(data)[0]
         if own != number:
-            raise DamagedFileError(f"page {number} says that it is page {own}")
+            raise DamagedFileError(f"page {number} has the page number {own}")
         return data
 
     def _read_nodes(self, number: int) -> tuple[bytes, int, list[int]]:
-        """Return a page of a tree, its flags, and where its nodes begin."""
+        """Return a page of a tree, its flags, and the offsets of its nodes."""
         data = self._read_page(number)
         _, _, flags, lower, upper = _HEADER.unpack_from(data)
         size = self.meta.page_size
         if flags & (_BRANCH | _LEAF) not in (_BRANCH, _LEAF) or not _HEADER.size <= lower <= upper <= size:
-            raise DamagedFileError(f"page {number} is no page of a tree")
+            raise DamagedFileError(f"page {number} is not a page of a tree")
         nodes = [*struct.unpack_from(f"={(lower - _HEADER.size) // 2}H", data, _HEADER.size)]
         for at in nodes:
             if not upper <= at <= size - _NODE.size or at + _NODE.size + _NODE.unpack_from(data, at)[3] > size:
-                raise DamagedFileError(f"page {number} has a node that is not within it")
+                raise DamagedFileError(f"page {number} has a node that exceeds the page")
         return data, flags, nodes
 
     def _read_leaf(
         self, data: bytes, at: int, mark_seen: Callable[[int], object] | None = None
     ) -> tuple[bytes, bytes, int]:
-        """Return key, value and flags of a node; ``mark_seen`` is told the pages that a long value has to itself."""
+        """Return key, value and flags of a node; ``mark_seen`` is called for each overflow page of a long value."""
         low, high, flags, length = _NODE.unpack_from(data, at)
         size, begin = low | high << 16, at + _NODE.size
         key = data[begin : begin + length]
@@ -271,7 +271,7 @@ class PageFile:
         whole = self._read_page(number, pages)
         own, _, kind, _, _ = _HEADER.unpack_from(whole)
         if not kind & _OVERFLOW or struct.unpack_from("=I", whole, 12)[0] < pages:
-            raise DamagedFileError(f"page {own} does not hold the value of {key[:80]!r}")
+            raise DamagedFileError(f"page {own} does not contain the value of {key[:80]!r}")
         if mark_seen is not None:
             for each in range(number, number + pages):
                 mark_seen(each)
@@ -279,10 +279,10 @@ class PageFile:
 
 
 def check_complete(path: Path) -> None:
-    """Raise :class:`DamagedFileError` when a file was cut, or its first pages are not those of a table.
+    """Raise :class:`DamagedFileError` if a file was truncated, or its first pages are not LMDB's.
 
-    Costs three small reads. A sound file may be shorter than its last page: pages that were taken and given back by one
-    transaction are never written. So when it is, every page that it lacks must be free.
+    Costs three small reads. A sound file may end before its last page, since pages that one transaction allocates and
+    frees are never written. In that case every missing page must be free.
     """
     with PageFile(path) as file:
         for again in range(_TRIES, 0, -1):
@@ -290,7 +290,7 @@ def check_complete(path: Path) -> None:
             if not metas:
                 return
             meta = metas[0]
-            size = file.size  # after the meta pages: a writer makes the file longer first
+            size = file.size  # read after the meta pages: a writer extends the file first
             if size >= (meta.last_page + 1) * meta.page_size:
                 return
             file.select_meta(meta)
@@ -303,5 +303,5 @@ def check_complete(path: Path) -> None:
                 return
             if again == 1 or file.read_metas()[0].transaction == meta.transaction:
                 raise DamagedFileError(
-                    f"it was cut: it has {size} bytes, and {(meta.last_page + 1) * meta.page_size} are in use"
+                    f"it was truncated: it has {size} bytes, and {(meta.last_page + 1) * meta.page_size} are in use"
                 )

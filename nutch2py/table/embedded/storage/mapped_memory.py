@@ -1,16 +1,15 @@
-"""Letting go of the pages of a table's files that a process has looked at.
+"""Releases memory-mapped pages of a table's files that a process has read.
 
-LMDB maps its files, so whatever is read of them counts as memory of the process that has read it: after a scan, the
-whole table. The system takes such pages back when memory is short. Until then they hide what a process needs itself
-from whoever looks on, and count against the limit of a container. So a process that holds more than a bound of them
-lets go of all: they stay in the system's cache, and are mapped again when they are read again. That may happen within a
-transaction, too.
+LMDB maps its files, so all pages read count as resident memory of the process: after a scan, the whole table. The
+kernel reclaims such pages when memory is short. Until then they hide the process's own memory from monitoring, and count
+against the limit of a container. A process that holds more than a limit therefore releases all of them. They stay in
+the page cache and are mapped again on the next read, also within a transaction.
 
-Linux maps sixteen pages where one is asked for. Ten thousand rows from all over a large table, each in some databases,
-are gigabytes so: who reads or writes so many asks in pieces of :data:`PIECE_READS`, and looks at each.
+Linux maps sixteen pages around each page read (fault-around), so ten thousand rows scattered over a large table map
+gigabytes. Callers that read or write many rows do so in pieces of :data:`PIECE_READS`, with a check after each.
 
-Memory that another file leaves may be given to anything at once, and would be emptied. So no file of a table is closed
-between the look at where it is and the end.
+After a file is unmapped, its addresses may be reused, and madvise would discard other memory. So no file of a table is
+closed while addresses are looked up and released.
 """
 
 from __future__ import annotations
@@ -23,56 +22,55 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_MAX_MAPPED_BYTES = 256 << 20  # bytes of mapped files that a process holds
-_READS_PER_CHECK = 1_000  # places that are read between two looks: 64 KB each at the most
+_MAX_MAPPED_BYTES = 256 << 20  # resident bytes of mapped files per process
+_READS_PER_CHECK = 1_000  # reads between two checks, at most 64 KB each
 RUN_READS = 64
-"""As many places a run of neighbours counts: some MB."""
+"""Number of reads that a run of consecutive keys counts as (some MB)."""
 PIECE_READS = 1_000
-"""Places that are read one by one before the next look."""
+"""Point reads between two checks."""
 _PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
-_MADV_DONTNEED = 4  # Linux's MADV_DONTNEED: of a file that is mapped to be read, only the mapping of its pages goes
+_MADV_DONTNEED = 4  # MADV_DONTNEED of Linux: for a file mapped read-only it only drops the mapping of the pages
 
 
 def pieces(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield so many of them at a time as are read, or written, between two looks."""
+    """Yield slices of ``items`` with the number of reads or writes between two checks."""
     for at in range(0, len(items), PIECE_READS):
         yield items[at : at + PIECE_READS]
 
 
 class MappedFiles:
-    """The files of a table that LMDB has mapped. ``closing``: the lock under which those of any table are closed."""
+    """The files of a table that LMDB has mapped. ``close_lock`` guards the closing of any table's files."""
 
     def __init__(self, paths: Collection[Path], close_lock: threading.RLock) -> None:
         self._inodes = frozenset(str(path.stat().st_ino) for path in paths)
         self._names = frozenset(path.name for path in paths)
         self._close_lock = close_lock
         self._reads_since_check, self._is_supported = 0, True
-        self._bytes_after_release = 0  # bytes that were left when these files had let go
+        self._bytes_after_release = 0  # mapped bytes after the last release, of other files
 
     def release_if_many(self, read_count: int) -> None:
-        """Let go of the pages when they are many; called with the number of places that were read since."""
+        """Release the pages if they exceed the limit; ``read_count`` is the number of reads since the last call."""
         self._reads_since_check += read_count
         if self._reads_since_check >= _READS_PER_CHECK and self._is_supported:
             self._reads_since_check = 0
             held = _mapped_bytes()
-            self._bytes_after_release = min(
-                self._bytes_after_release, held
-            )  # of an index, or another table: letting go again frees nothing
+            # mapped by an index or another table, so a release here does not free them
+            self._bytes_after_release = min(self._bytes_after_release, held)
             if held - self._bytes_after_release > _MAX_MAPPED_BYTES:
                 self.release()
 
     def release(self) -> None:
-        """Let go of all pages; only Linux can tell where they are. Later, where a table is just opened or closed."""
-        import ctypes  # only who reads much needs it
+        """Release all pages (Linux only); does nothing while a table is being opened or closed."""
+        import ctypes  # only needed after many reads
 
         libc = ctypes.CDLL(None, use_errno=True)
-        if not self._close_lock.acquire(blocking=False):  # who waits, and is collected from, could wait for ever
+        if not self._close_lock.acquire(blocking=False):  # waiting here could deadlock with a store's finalizer
             return
         try:
             for first, last in self._address_ranges():
                 if libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), _MADV_DONTNEED):
                     self._is_supported = False
-        except OSError:  # a system that tells how much, but not where
+        except OSError:  # the system has no /proc/self/maps
             self._is_supported = False
         finally:
             self._close_lock.release()
@@ -88,9 +86,9 @@ class MappedFiles:
 
 
 def _mapped_bytes() -> int:
-    """Return how many bytes of mapped files this process holds, 0 where that is not told."""
+    """Return the resident bytes of mapped files of this process, 0 if unknown."""
     try:
-        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  # asked often: a Path costs as much again
+        with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  # called often: Path doubles the cost
             return int(file.read().split()[2]) * _PAGE_SIZE
     except (OSError, ValueError, IndexError):
         return 0

@@ -1,7 +1,7 @@
-"""The layouts of a table's files, by number, and the steps from one to the next.
+"""Layout versions of a table's files, and the migrations between them.
 
-A table says its number in ``meta``. One of an earlier layout is brought to this program's when it is opened: all steps
-in one transaction, so that a killed one leaves the table as it was. One of a later layout is refused.
+A table stores its layout number in ``meta``. A table of an earlier layout is migrated when it is opened: all steps run
+in one transaction, so a killed migration leaves the table unchanged. A table of a later layout is rejected.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from nutch2py.table.embedded.storage.table_files import STATE_DATABASE, VERSION,
 from nutch2py.version import __version__
 
 LAYOUT_VERSION = 2
-"""The layout that is written. Whoever changes the files in a way that an older program cannot read raises it by one."""
+"""The layout that is written. Increment it with any change of the files that older versions cannot read."""
 
 
 class LayoutMigration(NamedTuple):
-    """What makes layout n+1 of layout n.
+    """Migration from layout n to layout n+1.
 
-    ``apply`` is called with the files, a write transaction of ``meta`` and the handles of its databases; ``description`` says
-    for the log what has changed.
+    ``apply`` is called with the files, a write transaction of ``meta`` and the handles of its databases; ``description``
+    describes the change for the log.
     """
 
     apply: Callable[[TableFiles, Any, Mapping[bytes, Any]], object]
@@ -32,43 +32,42 @@ class LayoutMigration(NamedTuple):
 MIGRATIONS: dict[int, LayoutMigration] = {
     1: LayoutMigration(lambda *_: None, "values get checksums as they are written"),
 }
-"""The step from each earlier layout, by its number."""
+"""The migration from each earlier layout, by its number."""
 
 
 def migrate(files: TableFiles, where: str, stored: bytes) -> None:
-    """Make a table of layout ``stored`` one of :data:`LAYOUT_VERSION`, and say so; StoreError when no step leads there.
+    """Migrate a table from layout ``stored`` to :data:`LAYOUT_VERSION` and log each step.
 
-    No job of an older program may be at work on it.
+    No job of an older version may use the table meanwhile. Raises StoreError for a layout without a migration.
     """
     number = _layout_number(where, stored)
     if number == LAYOUT_VERSION:
         return
-    taken: list[tuple[int, LayoutMigration]] = []
+    applied: list[tuple[int, LayoutMigration]] = []
     with files.write_transaction() as (txn, handles):
-        now = _layout_number(
-            where, bytes(txn.get(VERSION, db=handles[STATE_DATABASE]))
-        )  # another process may have been faster
-        for each in range(now, LAYOUT_VERSION):
+        # another process may have migrated it meanwhile
+        current = _layout_number(where, bytes(txn.get(VERSION, db=handles[STATE_DATABASE])))
+        for each in range(current, LAYOUT_VERSION):
             MIGRATIONS[each].apply(files, txn, handles)
-            taken.append((each, MIGRATIONS[each]))
+            applied.append((each, MIGRATIONS[each]))
         txn.put(VERSION, str(LAYOUT_VERSION).encode(), db=handles[STATE_DATABASE])
-    for each, step in taken:
-        warn(f"{where} had layout {each} and has {each + 1} now, which older versions do not read: {step.description}")
+    for each, step in applied:
+        warn(f"{where} migrated from layout {each} to {each + 1}, which older versions cannot read: {step.description}")
 
 
 def _layout_number(where: str, stored: bytes) -> int:
-    """Return the number of a layout that can be read; StoreError for any other."""
+    """Return the number of a supported layout; raise StoreError for any other."""
     text = stored.decode("ascii", "replace")
     number = int(text) if text.isascii() and text.isdigit() else 0
     if number > LAYOUT_VERSION:
         raise StoreError(
             f"{where} has layout {number}, which a later version of nutch2py made; this one ({__version__}) reads "
-            f"layouts {min(MIGRATIONS)} to {LAYOUT_VERSION}: install the later version, or export the table with it (exporttable) "
-            "and import it here (importtable) into another folder of storage.data.store"
+            f"layouts {min(MIGRATIONS)} to {LAYOUT_VERSION}: install the later version, or export the table with it "
+            "(exporttable) and import it here (importtable) into another folder of storage.data.store"
         )
     if number != LAYOUT_VERSION and number not in MIGRATIONS:
         raise StoreError(
-            f"{where} has layout {text}, which is none of nutch2py's ({min(MIGRATIONS)} to {LAYOUT_VERSION}): restore it, or name "
-            "another folder in storage.data.store"
+            f"{where} has layout {text}, which is none of nutch2py's ({min(MIGRATIONS)} to {LAYOUT_VERSION}): restore "
+            "it, or name another folder in storage.data.store"
         )
     return number

@@ -1,13 +1,14 @@
-"""How rows lie in LMDB: keys of any length in exact order, and the cells of a family packed in one value.
+"""Byte format of rows in LMDB: keys of any length in exact order, and the cells of a family packed in one value.
 
-**Keys.** LMDB's keys end at 511 bytes, URLs do not. A row key of up to 500 bytes is its own key. Longer ones share a
-*bucket* with the key ``first 500 bytes + 0x00``, whose value is the sorted list of ``(rest of the key, cells)``. No
-short key has 501 bytes, and none lies between a bucket's key and what is in the bucket: the order of keys stays exact.
+**Keys.** LMDB's keys have at most 511 bytes, URLs may be longer. A row key of up to 500 bytes is its own LMDB key.
+Longer keys share a *bucket* with the key ``first 500 bytes + 0x00`` and, as its value, the sorted list of ``(rest of
+the key, cells)``. No short key has 501 bytes, and none sorts between a bucket's key and its rows, so the order of keys
+is exact.
 
-**Cells.** A family's cells are msgpack: ``[time, {qualifier: value}]``, ``time`` being the cell timestamp (ms) of all
-cells, or ``[time, {qualifier: value}, {qualifier: time}]`` where some have another one. A row without a cell in a
-family has no value there. Before the msgpack stand the byte 0xC1, which msgpack never uses, and the CRC-32 of what
-follows (4 bytes, big-endian); tables of layout 1 have values without, which are read as they are.
+**Cells.** A family's cells are msgpack: ``[time, {qualifier: value}]``, with ``time`` as the cell timestamp (ms) of all
+cells, or ``[time, {qualifier: value}, {qualifier: time}]`` if some cells have another timestamp. A row without a cell in
+a family has no value there. The msgpack follows the byte 0xC1, which msgpack never uses, and its CRC-32 (4 bytes,
+big-endian). Tables of layout 1 also have values without these five bytes.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ _CHECKSUM_HEADER = struct.Struct(">BI")
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder().decode
 KeyBucket = dict[bytes, bytes]
-"""Full row key -> packed cells, of the rows whose keys share their first 500 bytes."""
+"""Full row key -> packed cells, for rows with the same first 500 bytes of the key."""
 
 
 _DECODE_ERRORS = (msgspec.DecodeError, ValueError, TypeError, IndexError, RecursionError, struct.error)
-"""What decoding bytes that are no cells can raise."""
+"""Errors that decoding arbitrary bytes can raise."""
 
 
 class DamagedCellsError(Exception):
-    """A packed value is not what was written."""
+    """A packed value differs from what was written."""
 
 
 class FamilyChange(msgspec.Struct, frozen=True, gc=False):
-    """What one write does to one family of one row: clear, then delete, then put.
+    """Change of one family of one row by one write: clear, then delete, then put.
 
-    ``time`` is the timestamp (ms) of the cells put. ``keeps_newer``: the writer named the time, so cells that are newer
-    stay as they are, as in HBase; otherwise the write is the newest there is.
+    ``time`` is the timestamp (ms) of the cells put. ``keeps_newer`` keeps newer cells, as HBase does; it is set for
+    writes with an explicit timestamp. Other writes are always the newest.
     """
 
     cleared: bool
@@ -54,12 +55,12 @@ class FamilyChange(msgspec.Struct, frozen=True, gc=False):
     keeps_newer: bool
 
     def is_wipe(self) -> bool:
-        """Tell whether nothing is left of the family, whatever was there."""
+        """Return whether the change deletes the whole family in any case."""
         return self.cleared and not self.keeps_newer and not self.puts
 
 
 def lmdb_key(key: bytes) -> bytes:
-    """Return the LMDB key under which the row ``key`` lies: itself, or that of its bucket."""
+    """Return the LMDB key of the row ``key``: the key itself, or that of its bucket."""
     return key if len(key) <= LONGEST_KEY else key[:LONGEST_KEY] + b"\0"
 
 
@@ -69,7 +70,7 @@ def pack_bucket(rows: Mapping[bytes, bytes]) -> bytes:
 
 
 def unpack_bucket(bucket_key: bytes, value: bytes) -> KeyBucket:
-    """Return the rows of a bucket, in key order. :class:`DamagedCellsError` when it has changed."""
+    """Return the rows of a bucket in key order; raise :class:`DamagedCellsError` if it is damaged."""
     head = bucket_key[:LONGEST_KEY]
     try:
         return {head + rest: packed for rest, packed in _decode(value)}
@@ -78,7 +79,7 @@ def unpack_bucket(bucket_key: bytes, value: bytes) -> KeyBucket:
 
 
 def expand_buckets(rows: dict[bytes, bytes]) -> dict[bytes, bytes]:
-    """Replace each bucket of ``place -> value`` by its rows; the order stays."""
+    """Replace each bucket of ``LMDB key -> value`` by its rows, in the same order."""
     if not rows or max(map(len, rows)) <= LONGEST_KEY:
         return rows
     full: dict[bytes, bytes] = {}
@@ -91,18 +92,18 @@ def expand_buckets(rows: dict[bytes, bytes]) -> dict[bytes, bytes]:
 
 
 def needle(qualifier: bytes, value: bytes | None) -> bytes:
-    """Return bytes that every packed value with this cell contains (others may, too)."""
+    """Return bytes that every packed value with this cell contains (other values may contain them, too)."""
     return _encode(qualifier) + (b"" if value is None else _encode(value))
 
 
 def unpack_columns(packed: bytes) -> Columns:
-    """Return the cells of a family without their times. :class:`DamagedCellsError` when they have changed."""
+    """Return the cells of a family without timestamps; raise :class:`DamagedCellsError` if they are damaged."""
     found: Columns = _unpack(packed)[1]
     return found
 
 
 def unpack_verified_columns(packed: bytes) -> Columns:
-    """Return the cells of a family of which the checksum has been looked at, or made, just now."""
+    """Return the cells of a family with a checksum that the caller has just verified or computed."""
     if packed[0] != _CHECKSUM_MARK:
         return unpack_columns(packed)
     found: Columns = _decode(packed[_CHECKSUM_HEADER.size :])[1]
@@ -110,7 +111,7 @@ def unpack_verified_columns(packed: bytes) -> Columns:
 
 
 def has_any_column(packed: bytes, qualifiers: Collection[bytes]) -> bool:
-    """Tell whether a family has a cell of ``qualifiers``; the checksum is left to whoever reads the cells."""
+    """Return whether a family has a cell of ``qualifiers``; the checksum is not verified."""
     try:
         cells: Columns = _decode(packed[_CHECKSUM_HEADER.size :] if packed[0] == _CHECKSUM_MARK else packed)[1]
         return any(qualifier in cells for qualifier in qualifiers)
@@ -119,7 +120,7 @@ def has_any_column(packed: bytes, qualifiers: Collection[bytes]) -> bool:
 
 
 def unpack_cells(packed: bytes) -> CellTimes:
-    """Return the cells of a family with their times. :class:`DamagedCellsError` when they have changed."""
+    """Return the cells of a family with timestamps; raise :class:`DamagedCellsError` if they are damaged."""
     parts = _unpack(packed)
     time = parts[0]
     if len(parts) == 2:
@@ -136,16 +137,16 @@ def _unpack(packed: bytes) -> list[Any]:
                 raise DamagedCellsError("the checksum of a row's cells is wrong")
             decoded: list[Any] = _decode(body)
             return decoded
-        parts: list[Any] = _decode(packed)  # of the first layout, or with a first byte that has changed
+        parts: list[Any] = _decode(packed)  # layout 1, or a damaged first byte
     except _DECODE_ERRORS as error:
         raise DamagedCellsError(f"a row's cells cannot be read: {error}") from error
     if not _is_well_formed(parts):
-        raise DamagedCellsError("a row's cells have no known form")
+        raise DamagedCellsError("a row's cells have an unknown format")
     return parts
 
 
 def _is_well_formed(parts: Any) -> bool:
-    """Tell whether what was decoded can be cells: time, values by qualifier, and perhaps other times by qualifier."""
+    """Return whether a decoded value is a list of time, values by qualifier and, optionally, times by qualifier."""
     if type(parts) is not list or len(parts) not in (2, 3) or type(parts[0]) is not int:
         return False
     for part, kind in zip(parts[1:], (bytes, int), strict=False):
@@ -166,7 +167,7 @@ def _pack(time: int, cells: Columns, others: dict[bytes, int]) -> bytes | None:
         return _add_checksum((time, cells))
     if len(others) == len(cells) and len(set(others.values())) == 1:
         return _add_checksum((others.popitem()[1], cells))
-    if 2 * len(others) > len(cells):  # let the time that most cells have be the one that is written once
+    if 2 * len(others) > len(cells):  # store the most common timestamp once
         times = {qualifier: others.get(qualifier, time) for qualifier in cells}
         time = Counter(times.values()).most_common(1)[0][0]
         others = {qualifier: own for qualifier, own in times.items() if own != time}
@@ -174,7 +175,7 @@ def _pack(time: int, cells: Columns, others: dict[bytes, int]) -> bytes | None:
 
 
 def merge_changes(packed: bytes | None, changes: Sequence[FamilyChange]) -> bytes | None:
-    """Return a family's value after ``changes``, None when no cell is left."""
+    """Return the packed value of a family after ``changes``, None if no cell remains."""
     if packed is None and len(changes) == 1:
         return _pack(changes[0].time, changes[0].puts, {})
     time = 0
@@ -194,7 +195,7 @@ def merge_changes(packed: bytes | None, changes: Sequence[FamilyChange]) -> byte
         if not cells:
             time, cells, others = new_time, dict(change.puts), {}
             continue
-        if not others and time <= new_time:  # nothing there is newer
+        if not others and time <= new_time:  # no existing cell is newer
             cells.update(change.puts)
             if new_time != time:
                 others = dict.fromkeys(change.puts, new_time)

@@ -1,16 +1,16 @@
-"""The two LMDB environments of a table, opened once per process, and the order in which they are written.
+"""The two LMDB environments of a table, opened once per process, and the order of writes to them.
 
-A content is never changed in place: it gets a number of its own in ``content``, and the row in ``meta`` refers to it. A
-flush holds the write lock of ``meta``, commits the new contents first and then everything else. Killed between the two,
-it leaves contents of which no row knows; the next writer finds them by their numbers and deletes them. Contents that a
-flush replaced are noted in ``meta`` and deleted by the next one, so a reader who still sees the old row can find them;
-one who comes too late for that reads the row again.
+Contents are never changed in place: each has its own number in ``content``, and the row in ``meta`` refers to it. A
+flush holds the write lock of ``meta``, commits the new contents first and then everything else. If it is killed in
+between, unreferenced contents remain; the next writer finds them by their numbers and deletes them. Contents that a
+flush replaces are recorded in ``meta`` and deleted by the next flush, so that readers of the old row can still load
+them; a later reader reads the row again.
 
-LMDB needs a write transaction to open a named database. So opening a table waits for a flush in progress (a second at
-most); reading never waits.
+LMDB needs a write transaction to open a named database. Opening a table therefore waits for a flush in progress (a
+second at most); reading never waits.
 
-An environment must not be used across a fork. A fork waits until no thread is inside a transaction; the child then
-closes what it inherited, which touches nothing of the parent's, and opens the table anew when it needs it.
+An environment must not be used across a fork. A fork waits until no thread is in a transaction. The child closes the
+inherited environments, which does not affect the parent, and reopens the table when needed.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from nutch2py.table.embedded.storage.mapped_memory import PIECE_READS, RUN_READS
 from nutch2py.table.embedded.storage.packing import DamagedCellsError
 
 STATE_DATABASE, GARBAGE_DATABASE, SAMPLE_DATABASE = b":state", b":garbage", b":sample"
-"""Databases of ``meta`` that hold no family (a family's name has no colon; that of a content column has one inside)."""
+"""Databases of ``meta`` that are not families: their names start with a colon (those of content columns contain one)."""
 NEXT_CONTENT = b"next content"
 VERSION, SCHEMA = b"version", b"schema"
 READY_FILE = "ready"
-"""A file in a table's folder that says that the table was completely made."""
+"""A file in a table's folder that marks the table as completely created."""
 DEFAULT_MAP_SIZE = 1 << 40
 _MAX_DATABASES, _MAX_READERS = 512, 512
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT})
+"""LMDB reports a short write, as on a full disk, as EIO."""
 _READ_ONLY_HINT = "its file system is read-only: see why (dmesg), and mount it for writing (reading needs that, too)"
-"""LMDB calls a write that was cut short, as on a disk that fills up, an input/output error."""
-_WAIT_WARNING_DELAY = 3.0  # seconds that a flush of another process hardly ever takes
+_WAIT_WARNING_DELAY = 3.0  # seconds, longer than a usual flush of another process
 _CONTENT_NUMBER = struct.Struct(">Q")
 _REPAIR_HINT = (
     "restore it, or save what can be read (exporttable -salvage FILE) and import that into a table in another folder "
@@ -57,12 +57,12 @@ _environments_lock = threading.RLock()
 
 @contextlib.contextmanager
 def translate_errors(where: str) -> Iterator[None]:
-    """Turn LMDB's errors and the system's into :class:`StoreError` with cause and repair."""
+    """Translate errors of LMDB and the operating system to :class:`StoreError` with cause and remedy."""
     try:
         yield
     except lmdb.MapFullError as error:
         raise StoreError(
-            f"table {where} has reached storage.embedded.map.size: raise it; nothing of this group was written"
+            f"table {where} has reached storage.embedded.map.size: raise it; nothing of this batch was written"
         ) from error
     except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError) as error:
         raise StoreError(f"{where} holds a file that is not a sound table ({error}): {_REPAIR_HINT}") from error
@@ -82,7 +82,7 @@ def translate_errors(where: str) -> Iterator[None]:
         raise StoreError(f"{where} is open in more than {_MAX_READERS} readers: run fewer tasks at once") from error
     except lmdb.MapResizedError as error:
         raise StoreError(
-            f"{where} has outgrown storage.embedded.map.size of this process: give all processes the same value"
+            f"{where} exceeds storage.embedded.map.size of this process: give all processes the same value"
         ) from error
     except (lmdb.ReadonlyError, lmdb.LockError, PermissionError) as error:
         raise PermissionDeniedError(
@@ -90,33 +90,32 @@ def translate_errors(where: str) -> Iterator[None]:
             "too, for the lock file)"
         ) from error
     except (lmdb.Error, OSError) as error:
-        number = error.errno if isinstance(error, OSError) else error.code  # LMDB's own are negative
+        number = error.errno if isinstance(error, OSError) else error.code  # LMDB's own codes are negative
         if number == errno.EROFS:
             raise StoreError(f"cannot write in {where}: {_READ_ONLY_HINT}") from error
         if isinstance(error, lmdb.DiskError) or number in _DISK_ERRORS:
             raise StoreError(
-                f"no space left for {where}, or its disk fails ({error}): free some space; nothing of this group was "
+                f"no space left for {where}, or its disk fails ({error}): free some space; nothing of this batch was "
                 "written"
             ) from error
-        if isinstance(error, OSError):  # nothing is there, a file is, or its name is too long
+        if isinstance(error, OSError):  # missing, not a folder, or its name is too long
             raise StoreError(
-                f"cannot open {where} ({error.strerror or error}): see that its folder is one or can be made, or name "
-                "another in storage.data.store"
+                f"cannot open {where} ({error.strerror or error}): check that its folder is a folder or can be created, "
+                "or name another in storage.data.store"
             ) from error
         raise StoreError(f"the table {where} fails: {error}") from error
 
 
 def damaged_table_error(where: str, error: DamagedCellsError) -> StoreError:
-    """Return the error for cells that are not what was written."""
-    return StoreError(f"{where} is damaged: {error}; checktable says where; {_REPAIR_HINT}")
+    """Return the error for damaged cells."""
+    return StoreError(f"{where} is damaged: {error}; run checktable to list the damage; {_REPAIR_HINT}")
 
 
 @contextlib.contextmanager
 def creation_lock(path: Path) -> Iterator[None]:
-    """Let no other process make the same table within the block; first take away what a full disk has left half made.
+    """Hold the lock for the creation of a table; first delete incomplete files that a full disk has left.
 
-    LMDB writes the first two pages of a file at once. A file that is shorter holds nothing, and LMDB would refuse it
-    for ever.
+    LMDB writes the first two pages of a file at once. A shorter file is empty, and LMDB could never open it.
     """
     folder = os.open(path, os.O_RDONLY)
     try:
@@ -131,9 +130,9 @@ def creation_lock(path: Path) -> Iterator[None]:
 
 
 def _open_environment(path: Path, map_size: int) -> lmdb.Environment:
-    """Open an LMDB environment; free the slots of readers that died. Commits are synchronous, readahead would hurt.
+    """Open an LMDB environment with synchronous commits, and free the slots of dead readers.
 
-    A file that was cut is refused: LMDB would map it, and die of SIGBUS where it ends.
+    A truncated file is rejected: LMDB would map it, and the process would die of SIGBUS at its end.
     """
     if (path.parent / READY_FILE).exists():
         data = path / "data.mdb"
@@ -149,14 +148,14 @@ def _open_environment(path: Path, map_size: int) -> lmdb.Environment:
         max_dbs=_MAX_DATABASES,
         max_readers=_MAX_READERS,
         readahead=False,
-        max_spare_txns=0,  # one kept for reuse would be freed by a forked child
+        max_spare_txns=0,  # a forked child would free a transaction that is kept for reuse
     )
     environment.reader_check()
     return environment
 
 
 class TableFiles:
-    """The open environments of one table in this process. ``user_count``: stores that share them."""
+    """The open environments of one table in this process; ``user_count`` stores share them."""
 
     def __init__(self, path: Path, map_size: int) -> None:
         self.path, self.user_count, self.is_closed, self.has_failed = path, 0, False, False
@@ -169,12 +168,12 @@ class TableFiles:
             self.meta.close()
             raise
         self._data_path = str(path / "meta" / "data.mdb")
-        self._inode = os.stat(self._data_path).st_ino  # noqa: PTH116  # asked for every chunk and get: a Path costs twice
+        self._inode = os.stat(self._data_path).st_ino  # noqa: PTH116  # called for every chunk: Path doubles the cost
         self._mapped_files = MappedFiles([path / part / "data.mdb" for part in ("meta", "content")], _environments_lock)
         self._open_databases()
 
     def is_usable(self) -> bool:
-        """Tell whether these are open, fit for use, and still the table's files."""
+        """Return whether the environments are open, have not failed, and are still the table's files."""
         if self.is_closed or self.has_failed:
             return False
         try:
@@ -203,7 +202,7 @@ class TableFiles:
         self._databases.update(opened)
 
     def current_families(self) -> list[bytes]:
-        """Return the databases that hold cells, those that another process has just made included."""
+        """Return the databases of families, including those that another process has just created."""
         with self.read_transaction() as txn:
             names = self.database_names(txn)
         if any(name not in self._databases for name in names):
@@ -211,42 +210,45 @@ class TableFiles:
         return [name for name in names if not name.startswith(b":")]
 
     def known_families(self) -> list[bytes]:
-        """Return the databases that hold cells and were there when this was last looked at."""
+        """Return the databases of families that are open in this process."""
         return [name for name in self._databases if not name.startswith(b":")]
 
     def database_handle(self, name: bytes) -> Any | None:
-        """Return the handle of a database that exists, else None."""
+        """Return the handle of a database, None if it is not open."""
         return self._databases.get(name)
 
     def get_state(self, txn: Any, name: bytes) -> bytes | None:
-        """Return what the table says of itself under ``name``."""
+        """Return the value of ``name`` in the table's state database."""
         handle = self._databases.get(STATE_DATABASE)
         found: bytes | None = txn.get(name, db=handle) if handle is not None else None
         return found
 
     @contextlib.contextmanager
     def read_transaction(self, read_count: int = RUN_READS) -> Iterator[Any]:
-        """Give a read transaction of ``meta``, for so many ``read_count``; one thread of a process reads at a time."""
+        """Run the block in a read transaction of ``meta``; one thread of a process reads at a time.
+
+        ``read_count`` is the expected number of reads, see :mod:`nutch2py.table.embedded.storage.mapped_memory`.
+        """
         with self._read_lock, self.meta.begin() as txn:
             yield txn
         self._mapped_files.release_if_many(read_count)
 
     def release_mapped_pages(self) -> None:
-        """Let go of what is mapped when it is much; called within a transaction, after each :data:`PIECE_READS`."""
+        """Release mapped pages above the limit; called within a transaction after each :data:`PIECE_READS` reads."""
         self._mapped_files.release_if_many(PIECE_READS)
 
     @contextlib.contextmanager
     def pause_transactions(self) -> Iterator[None]:
-        """Wait until no thread is inside a transaction, and let none begin one."""
+        """Wait until no thread is in a transaction, and prevent new ones within the block."""
         with self._write_lock, self._read_lock:
             yield
 
     @contextlib.contextmanager
     def write_transaction(self, creates: Sequence[bytes] = ()) -> Iterator[tuple[Any, dict[bytes, Any]]]:
-        """Give the write transaction of ``meta`` and the handles of its databases; those of ``creates`` are made.
+        """Run the block in the write transaction of ``meta``, with the handles of its databases.
 
-        Commits at the end of the block, and leaves everything as it was when the block raises. LMDB takes nothing more
-        when the disk has refused the end of a commit: then the table is opened anew for the next one.
+        Databases named in ``creates`` are created. The transaction is committed at the end of the block, and rolled back
+        if the block raises. After a failed commit LMDB rejects further writes, so the table is reopened for the next.
         """
         with self._write_lock, self._record_failure():
             with self._begin_write() as txn:
@@ -258,15 +260,15 @@ class TableFiles:
         self._mapped_files.release_if_many(RUN_READS)
 
     def _begin_write(self) -> Any:
-        """Begin a write transaction of ``meta``; say so when another process is long about its own."""
+        """Begin a write transaction of ``meta``; log a warning if another process holds the lock for long."""
         use_context = capture_reporting()
 
-        def say() -> None:
+        def log_wait() -> None:
             use_context()
             where = f"{self.path.name} in {self.path.parent}"
-            warn(f"waiting for the table {where}, which another process is writing (a dueindex takes long)")
+            warn(f"waiting for the table {where}: another process is writing it (dueindex takes long)")
 
-        timer = threading.Timer(_WAIT_WARNING_DELAY, say)
+        timer = threading.Timer(_WAIT_WARNING_DELAY, log_wait)
         timer.daemon = True
         timer.start()
         try:
@@ -284,7 +286,7 @@ class TableFiles:
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[tuple[PageFile, PageFile]]:
-        """Give the pages of both files as they are now; until the end no writer uses a page of them again."""
+        """Run the block with a snapshot of both files; writers do not reuse its pages meanwhile."""
         with contextlib.ExitStack() as held:
             meta = held.enter_context(PageFile(self.path / "meta" / "data.mdb"))
             content = held.enter_context(PageFile(self.path / "content" / "data.mdb"))
@@ -295,9 +297,9 @@ class TableFiles:
             yield meta, content
 
     def write_contents(self, txn: Any, handles: dict[bytes, Any], contents: Sequence[bytes]) -> int:
-        """Commit ``contents`` and delete what no row refers to; return the number of the first one.
+        """Commit ``contents`` and delete unreferenced ones; return the number of the first new content.
 
-        ``txn`` is the write transaction of ``meta``, whose lock keeps other writers away from ``content``, too.
+        ``txn`` is the write transaction of ``meta``, whose lock also excludes other writers of ``content``.
         """
         first = _CONTENT_NUMBER.unpack(txn.get(NEXT_CONTENT, db=handles[STATE_DATABASE]) or bytes(8))[0]
         garbage = [bytes(number) for number in txn.cursor(handles[GARBAGE_DATABASE]).iternext(values=False)]
@@ -307,7 +309,7 @@ class TableFiles:
             for number in garbage:
                 content_txn.delete(number)
             cursor = content_txn.cursor()
-            if cursor.set_range(_CONTENT_NUMBER.pack(first)):  # left by a writer that was killed
+            if cursor.set_range(_CONTENT_NUMBER.pack(first)):  # contents of a killed writer
                 while cursor.delete():
                     pass
             cursor.putmulti(
@@ -319,7 +321,7 @@ class TableFiles:
         return int(first)
 
     def read_contents(self, numbers: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the stored contents of those ``numbers`` that there are."""
+        """Return the stored contents of those ``numbers`` that exist."""
         with self._read_lock, self.content.begin() as txn:
             found = dict(txn.cursor().getmulti(sorted(numbers)))
         self._mapped_files.release_if_many(len(numbers))
@@ -338,18 +340,18 @@ def acquire(path: Path, map_size: int, where: str) -> TableFiles:
         while True:
             files = _open_tables.get(key)
             if files is not None and not files.is_usable():
-                with files.pause_transactions():  # another thread may read on
+                with files.pause_transactions():  # another thread may still be reading
                     files.close()
                 files = None
             if files is None:
                 files = _open_tables[key] = TableFiles(path, map_size)
             files.user_count += 1
-            if not files.is_closed:  # as a collected store, their last user, may have done just now
+            if not files.is_closed:  # the finalizer of their last user may just have closed them
                 return files
 
 
 def release(files: TableFiles) -> None:
-    """Give back what :func:`acquire` gave; the last user closes the environments."""
+    """Release the environments from :func:`acquire`; the last user closes them."""
     with _environments_lock:
         files.user_count -= 1
         if files.user_count <= 0:
@@ -359,7 +361,7 @@ def release(files: TableFiles) -> None:
 
 
 def discard(path: Path) -> None:
-    """Close the environments of a table whose folder has been moved away; its stores find out by themselves."""
+    """Close the environments of a table after its folder was moved; its stores detect this themselves."""
     with _environments_lock:
         files = _open_tables.pop(str(path.resolve()), None)
         if files is not None:
