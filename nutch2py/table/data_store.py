@@ -1,9 +1,9 @@
 """Interface of the stores: DataStore and WriteBatch.
 
-A store is one table: a crawl's ``webpage``, ``host`` or ``batch``. Keys are text, ordered by their UTF-8 bytes, which is
-also the order of Python's strings. A write carries only the changed columns, with the cell timestamps that Gora uses:
-deletes at now - 2 ms, puts at now - 1 ms, so that a put survives the delete of the same call. Now is the time of the
-crawl's clock (:mod:`nutch2py.table.clock`).
+A store is one table: a crawl's ``webpage``, ``host`` or ``batch``. Keys are text, ordered by their UTF-8 bytes, which
+is also the order of Python's strings. A write carries only the changed columns, with the cell timestamps that Gora
+uses: deletes at now - 2 ms, puts at now - 1 ms, so that a put survives the delete of the same call. Now is the time of
+the crawl's clock (:mod:`nutch2py.table.clock`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from nutch2py.errors import UsageError
+from nutch2py.errors import ConfigurationError, UsageError
+from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Cells, Field, Mutation, Record
 from nutch2py.table.clock import CrawlClock
 from nutch2py.table.due_index import DueIndex
@@ -97,6 +98,20 @@ class WriteBatch(ABC):
             self.flush()
 
 
+def encode_row_key(key: str) -> bytes:
+    """Return the bytes of a row key; raise ``ValueError`` if it is empty."""
+    if not key:
+        raise ValueError("a row key cannot be empty")
+    return encode_text(key)
+
+
+def table_name_error(name: str) -> ConfigurationError:
+    """Return the error for a name that a table cannot have."""
+    return ConfigurationError(
+        f"{name!r} cannot be the name of a table: use letters, digits, '_', '-' and '.' in storage.crawl.id"
+    )
+
+
 def check_comparable(field: Field[Any], *values: bytes | None) -> None:
     """Raise ``ValueError`` for a field or value that :meth:`DataStore.compare_and_set` does not support."""
     if field.is_map or field.name == "content":
@@ -108,7 +123,8 @@ def check_comparable(field: Field[Any], *values: bytes | None) -> None:
 class DataStore(ABC, Generic[R]):
     """One table of records of the class ``record_class``. ``location`` is the configured location, for messages.
 
-    Reading or writing a table that does not exist raises :class:`nutch2py.errors.StoreError`: call :meth:`create` first.
+    Reading or writing a table that does not exist raises :class:`nutch2py.errors.StoreError`: call :meth:`create`
+    first.
     """
 
     def __init__(self, record: type[R], name: str, location: str) -> None:

@@ -1,9 +1,9 @@
 """Interface of the due index and the row statistics, which a store derives from its rows.
 
 **The due index** lists every row with a cell in the families of the due time, the score or the marks. Entries are
-ordered by the *slot* of their due time (2^22 ms, 70 minutes), then by descending score, then by URL. A job reads the best
-due rows first, slot by slot, and skips the rest of the table. The row itself decides whether it is due and what its
-score is: an index may contain too many entries, but never too few.
+ordered by the *slot* of their due time (2^22 ms, 70 minutes), then by descending score, then by URL. A job reads the
+best due rows first, slot by slot, and skips the rest of the table. The row itself decides whether it is due and what
+its score is: an index may contain too many entries, but never too few.
 
 **The row statistics** are the numbers that ``readdb -stats`` prints: rows in total, and rows by value of the counted
 columns. They are sums, so a write updates them by the cells that it removes and adds.
@@ -67,8 +67,8 @@ def statistic_name(family: bytes, qualifier: bytes, cell: bytes) -> str:
 class RowStatistics:
     """Numbers of rows by value of the counted columns.
 
-    ``scores`` is keyed by whole thousandths. ``unreadable`` counts cells of another type than their column. A row without
-    a cell is in ``total``, but not in ``status``, ``retries`` or ``scores``.
+    ``scores`` is keyed by whole thousandths. ``unreadable`` counts cells of another type than their column. A row
+    without a cell is in ``total``, but not in ``status``, ``retries`` or ``scores``.
     """
 
     total: int = 0
@@ -120,8 +120,7 @@ class DueIndex:
     """
 
     is_sorted_by_score = True
-    """:meth:`read_candidates` returns the rows with the best scores first; otherwise tasks read :meth:`partitions`, each
-    without order."""
+    """:meth:`read_candidates` returns the best scores first. If False, tasks read :meth:`partitions` without order."""
     has_statistics = True
     """The store has row statistics."""
     is_built_by_tasks = False
@@ -206,7 +205,7 @@ class DueIndex:
         raise UsageError(f"cannot build the due index: {self.unavailable_reason}")
 
     def check(self, report: Callable[[str], object]) -> int:
-        """Compare index and statistics with the rows, and pass each difference to ``report``; return the entry count."""
+        """Compare index and statistics with the rows; pass each difference to ``report``; return the entry count."""
         self._raise_unavailable()
 
     def drop(self) -> None:

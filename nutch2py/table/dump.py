@@ -257,8 +257,8 @@ def import_table(
     """Write the rows of a dump into the table, which is created if missing; return their number.
 
     Cells of the table that are newer than the dump's are kept. Lines that are malformed or too long are logged and
-    skipped, as are cells that are malformed or of another type than their column; ``bad_lines`` counts them. Importing a
-    corrected dump again is safe.
+    skipped, as are cells that are malformed or of another type than their column; ``bad_lines`` counts them. Importing
+    a corrected dump again is safe.
 
     Raises:
         InputError: The share of bad lines exceeds ``limits``. Some rows may already be in the table.

@@ -20,8 +20,8 @@ _fallible_cache: dict[tuple[type[Record], frozenset[Field[Any]] | None], tuple[F
 def validate_record(record: Record) -> None:
     """Decode the fields of a record before a job uses it; raise :class:`CellError` for a cell of another type.
 
-    Only fields that can fail are decoded: numbers and status records (the record caches the values), and those marks and
-    metadata of a page that jobs read as numbers.
+    Only fields that can fail are decoded: numbers and status records (the record caches the values), and those marks
+    and metadata of a page that jobs read as numbers.
     """
     for field in _fallible_fields(type(record), record._fields):
         field.__get__(record, type(record))

@@ -36,7 +36,8 @@ class TableQuery:
     """Rows of ``range`` that have at least one cell of ``fields`` and match ``mark``.
 
     ``fields`` None reads all columns. The store checks the mark itself, and returns marks only if ``fields`` contains
-    them. Empty ``fields`` with a mark select every row with that mark, without cells; without a mark they select no row.
+    them. Empty ``fields`` with a mark select every row with that mark, without cells; without a mark they select no
+    row.
     """
 
     fields: frozenset[Field[Any]] | None = None

@@ -48,8 +48,8 @@ def check_regex_complexity(
 ) -> None:
     """Name the patterns whose time can grow faster than a URL; each comes with its place, as ``line 7``.
 
-    ``urlfilter.regex.unsafe`` says how: ``warn``, or ``refuse`` as a ConfigurationError. ``fullmatch``: they have to match
-    the whole of a URL.
+    ``urlfilter.regex.unsafe`` says how: ``warn``, or ``refuse`` as a ConfigurationError. ``fullmatch``: they have to
+    match the whole of a URL.
     """
     mode = conf.get_trimmed("urlfilter.regex.unsafe", "warn").lower()
     if mode not in {"warn", "refuse"}:

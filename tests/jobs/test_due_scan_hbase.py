@@ -20,7 +20,8 @@ from nutch2py.jobs.table_admin.table_maintenance import manage_due_index
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.table import DataStore, open_store
 from nutch2py.table.hbase import hbase_due_index, hbase_store
-from nutch2py.table.hbase.due_table import ENTRY_COLUMN, STATE_ROW, slot
+from nutch2py.table.due_index import slot_of
+from nutch2py.table.hbase.due_table import ENTRY_COLUMN, STATE_ROW
 from nutch2py.url.keys import reverse_url
 from tests.jobs.rows import fetchlist, put
 from tests.jobs.test_due_scan import DAY, NOW, OPTIONS, PROPERTIES, ROWS, Rows, batches_of
@@ -229,7 +230,7 @@ class TestOtherPrograms:
         """Of some rows it is tried whether the index has them."""
         foreign("http://a.example/", NOW)
         assert generate(table, now=NOW).urls == 61
-        assert "1 of 200 rows that were tried are not in the index" in capsys.readouterr().out
+        assert "1 of 200 sampled rows are missing in the due index" in capsys.readouterr().out
 
     def test_single_unprobed_row_is_missed(
         self, table: Configuration, foreign: Callable[[str, int], None], monkeypatch: pytest.MonkeyPatch
@@ -264,10 +265,10 @@ class TestEntries:
     def test_stale_entry_is_removed_when_read(self, table: Configuration, server: Server) -> None:
         move(table, "http://h1.example/001", NOW + DAY)
         key = reverse_url("http://h1.example/001").encode()
-        assert {slot(NOW) + key, slot(NOW + DAY) + key} <= self.places(server)
+        assert {slot_of(NOW) + key, slot_of(NOW + DAY) + key} <= self.places(server)
         generate(table, now=NOW, batch_id="b")
-        assert slot(NOW) + key not in self.places(server)
-        assert slot(NOW + DAY) + key in self.places(server)
+        assert slot_of(NOW) + key not in self.places(server)
+        assert slot_of(NOW + DAY) + key in self.places(server)
 
     def test_entry_of_pending_row_is_kept(self, table: Configuration, server: Server) -> None:
         """Another job is just writing: its entry is there, its row is not."""
@@ -280,7 +281,7 @@ class TestEntries:
 
         server.before = meanwhile
         move(table, url, NOW - 1)
-        assert slot(NOW - 1) + key in self.places(server)
+        assert slot_of(NOW - 1) + key in self.places(server)
         assert generate(table, now=NOW, batch_id="c").urls == 1
 
     def test_entry_of_deleted_row_is_removed_after_a_day(
@@ -290,11 +291,11 @@ class TestEntries:
         with open_store(table, WebPage).batch() as batch:
             batch.delete(key.decode())
         assert generate(table, now=NOW, batch_id="b").urls == 59
-        assert slot(NOW) + key in self.places(server)
+        assert slot_of(NOW) + key in self.places(server)
         later = hbase_due_index.now_ms() + 2 * DAY
         monkeypatch.setattr(hbase_due_index, "now_ms", lambda: later)
         assert generate(table, now=NOW, batch_id="c").urls == 0
-        assert slot(NOW) + key not in self.places(server)
+        assert slot_of(NOW) + key not in self.places(server)
 
     def test_row_without_due_time_is_due(self, table: Configuration) -> None:
         page = WebPage({}, frozenset())
@@ -328,7 +329,7 @@ class TestMakingIt:
         with pytest.raises(Killed):
             manage_due_index(table)
         server.before = lambda _: None
-        assert "was not finished" in open_store(table, WebPage).due_index().unavailable_reason
+        assert "did not finish" in open_store(table, WebPage).due_index().unavailable_reason
         move(table, "http://h1.example/001", NOW + DAY)  # jobs go on
         assert generate(table, now=NOW, batch_id="b").urls == 59
         manage_due_index(table)
@@ -349,7 +350,7 @@ class TestMakingIt:
         index = open_store(table, WebPage).due_index()
         index.start_build()
         index.drop()
-        with pytest.raises(NutchError, match="was dropped, or made by another"):
+        with pytest.raises(NutchError, match="another process dropped or built the due index"):
             index.finish_build(1)
 
     def test_missing_entries_are_detected(

@@ -329,9 +329,7 @@ def test_waiting_for_long_writer_is_logged(tmp_path, capsys, monkeypatch):
         each.close()
     threading.Timer(0.5, held.stdin.close).start()
     assert [*open_store(conf, WebPage, f"embedded:{tmp_path}").keys(KeyRange())] == []
-    assert (
-        f"WARN waiting for the table webpage in {tmp_path}: another process is writing it" in capsys.readouterr().err
-    )
+    assert f"WARN waiting for the table webpage in {tmp_path}: another process is writing it" in capsys.readouterr().err
     assert held.wait(20) == 0
     held.stdout.close()
 

@@ -243,7 +243,7 @@ def test_exception_list_matches_hbase_jars():
         (IllegalArgument(b"java.lang.IllegalArgumentException: KeyValue size too large\n"), {ErrorCondition.TOO_LARGE}),
         (answer("DoNotRetryIOException: Cell with size 10485999 exceeds limit of 10485760 bytes"),
          {ErrorCondition.TOO_LARGE}),
-        (answer("DoNotRetryIOException: Compression algorithm 'lzo' previously failed test."), {ErrorCondition.NO_CODEC}),
+        (answer("DoNotRetryIOException: Compression algorithm 'lzo' failed test."), {ErrorCondition.NO_CODEC}),
         (trace("DoNotRetryIOException: x", frame="jdk.internal.NativeMethodAccessorImpl.invoke(N.java)"), set()),
         (answer("RegionTooBusyException: row of KeyValue size too large"), set()),
     ],
@@ -325,7 +325,7 @@ def test_no_gateway_at_address_is_reported():
     conf = Configuration({"service.wait.seconds": "0.3"})
     store = open_store(conf, WebPage, "hbase://127.0.0.1:1", "webpage")
     with pytest.raises(
-        StoreError, match=r"no HBase Thrift gateway answers at hbase://127\.0\.0\.1:1 .*storage\.data\.store"
+        StoreError, match=r"no HBase Thrift gateway responds at hbase://127\.0\.0\.1:1 .*storage\.data\.store"
     ):
         list(store.scan(TableQuery()))
 

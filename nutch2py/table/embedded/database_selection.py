@@ -25,7 +25,7 @@ def content_database(schema: str) -> bytes | None:
 
 
 class DatabaseSelection:
-    """The databases to read, with the selected qualifiers of each (None: all). ``where`` names the table in messages."""
+    """The databases to read, with the selected qualifiers of each (None: all). ``where`` is for messages."""
 
     def __init__(
         self, schema: str, fields: Iterable[Field[Any]] | None, present: Iterable[bytes], where: str = "the table"

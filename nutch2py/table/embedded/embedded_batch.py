@@ -9,11 +9,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from nutch2py.errors import StoreError
-from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Columns, Mutation
 from nutch2py.support.clock import now_ms
 from nutch2py.table.clock import CrawlClock
-from nutch2py.table.data_store import RowCells, WriteBatch
+from nutch2py.table.data_store import RowCells, WriteBatch, encode_row_key
 from nutch2py.table.embedded import blobs
 from nutch2py.table.embedded.database_selection import CONTENT_COLUMNS, content_database
 from nutch2py.table.embedded.embedded_due_update import (
@@ -44,8 +43,8 @@ _NO_CELLS: Columns = {}
 class EmbeddedBatch(WriteBatch):
     """Writes to an embedded table, flushed at ``max_rows`` changed rows or ``max_bytes`` of values.
 
-    With ``keeps_due_index`` a flush also updates the due index and the statistics, if the table has them. A failed flush
-    raises :class:`StoreError`, leaves the table unchanged, and keeps the collected writes.
+    With ``keeps_due_index`` a flush also updates the due index and the statistics, if the table has them. A failed
+    flush raises :class:`StoreError`, leaves the table unchanged, and keeps the collected writes.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class EmbeddedBatch(WriteBatch):
 
         The changes of a mutation that is used for many rows in a row are computed once per millisecond.
         """
-        row, guarded = _encode_key(key), timestamp is not None
+        row, guarded = encode_row_key(key), timestamp is not None
         time = (self._clock.now() if timestamp is None else timestamp) - 1
         last, last_time, last_guarded = self._last_mutation
         if mutation is not last or time != last_time or guarded != last_guarded:
@@ -93,7 +92,7 @@ class EmbeddedBatch(WriteBatch):
 
     def put_cells(self, key: str, cells: RowCells) -> None:
         """Collect cells with their own timestamps; newer cells in the table are kept."""
-        row, size = _encode_key(key), 0
+        row, size = encode_row_key(key), 0
         for family, entries in cells.items():
             by_time: dict[int, Columns] = {}
             for qualifier, (value, time) in entries.items():
@@ -106,7 +105,7 @@ class EmbeddedBatch(WriteBatch):
 
     def delete(self, key: str) -> None:
         """Collect the deletion of a row with all cells of all families."""
-        row = _encode_key(key)
+        row = encode_row_key(key)
         if self._families is None:
             with translate_errors(self._where):
                 self._families = self._get_files().current_families()
@@ -225,7 +224,7 @@ def compare_and_set(
     files: TableFiles, where: str, column: tuple[bytes, bytes], key: str, expected: bytes | None, new: bytes | None
 ) -> bool:
     """Set the cell ``column`` (family, qualifier) of a row if it holds ``expected``, in one transaction."""
-    (family, qualifier), row = column, _encode_key(key)
+    (family, qualifier), row = column, encode_row_key(key)
     with translate_errors(where), files.write_transaction((family,)) as (txn, handles):
         if not files.is_usable():
             raise StoreError(f"table {where} was dropped during the write: start the job again")
@@ -256,12 +255,6 @@ def _split_mutation(
         for family in families
     ]
     return made, sum(sum(map(len, put.values())) for put in puts.values())
-
-
-def _encode_key(key: str) -> bytes:
-    if not key:
-        raise ValueError("a row key cannot be empty")
-    return encode_text(key)
 
 
 def _content_numbers(values: dict[bytes, bytes]) -> set[bytes]:

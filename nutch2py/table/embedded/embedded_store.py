@@ -15,7 +15,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Field
-from nutch2py.table.data_store import DataStore, R, RowCells, WriteBatch, check_comparable
+from nutch2py.table.data_store import DataStore, R, RowCells, WriteBatch, check_comparable, table_name_error
 from nutch2py.table.due_index import DueIndex
 from nutch2py.table.embedded import embedded_due_update, fsck
 from nutch2py.table.embedded.blobs import LoadedContents
@@ -42,9 +42,7 @@ class EmbeddedStore(DataStore[R]):
     def __init__(self, record: type[R], name: str, directory: Path, location: str, conf: Configuration) -> None:
         super().__init__(record, name, location)
         if not _TABLE_NAME.fullmatch(name) or name.startswith("."):
-            raise ConfigurationError(
-                f"{name!r} cannot be the name of a table: use letters, digits, '_', '-' and '.' in storage.crawl.id"
-            )
+            raise table_name_error(name)
         self._path = directory / name
         self._where = f"{name} in {directory}"
         self._map_size = conf.get_int("storage.embedded.map.size", table_files.DEFAULT_MAP_SIZE)

@@ -1,9 +1,8 @@
-"""The HBase store: Nutch 2's own tables through Thrift gateways, cell for cell (``hbase://host:port[,…][/namespace]``).
+"""HBase store: Nutch 2's tables, cell for cell, through Thrift gateways (``hbase://host:port[,…][/namespace]``).
 
-``store`` is the :class:`nutch2py.table.data_store.DataStore`; ``gateways`` keeps the connections (``link``) and decides what
-is tried again; ``scan`` reads key ranges and goes on after the last row when a scanner is lost; ``batch`` collects
-writes as Gora does and ``sending`` sends them; ``mapping`` and ``selection`` translate between fields and the columns
-of a site's table; ``regions`` splits key ranges; ``admin`` makes tables.
+``hbase_store`` is the :class:`nutch2py.table.data_store.DataStore`, ``hbase_batch`` collects writes as Gora does,
+``gora_mapping`` and ``column_selection`` map fields to the columns of a site's table, ``regions`` splits key ranges,
+and ``hbase_admin`` creates tables. ``thrift_client`` has the connections, retries, scans and writes.
 """
 
 from nutch2py.table.hbase.hbase_store import HBaseStore

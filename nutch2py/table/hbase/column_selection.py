@@ -1,7 +1,7 @@
-"""Which columns a query asks HBase for, and how the cells that come back become the columns of a record.
+"""Columns that a query requests from HBase, and the conversion of the returned cells to the columns of a record.
 
-A row stays as the Thrift client decoded it (``column -> TCell``) until a record asks for a family; then only the
-columns of that family that the query named are taken out.
+A row stays as the Thrift client decoded it (``column -> TCell``) until a record reads a family; then only the requested
+columns of that family are extracted.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from typing import Any
 
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Columns, Field
+from nutch2py.records.webpage import WebPage
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.table_query import MarkCondition
 
 CellRow = dict[bytes, Any]
 """``family:qualifier -> TCell``."""
-_MARKS_FAMILY = b"mk"
+_MARKS_FAMILY = WebPage.markers.family
 
 
 class ColumnSelection:
-    """The columns of ``fields`` (None: all) in a table that has the families ``present``; see :attr:`requested_columns`.
+    """The columns of ``fields`` (None: all) in a table with the families ``present``; see :attr:`requested_columns`.
 
-    Families that the table lacks are never asked for: HBase refuses the whole scan.
+    Families that the table lacks are never requested, since HBase would reject the whole scan.
     """
 
     def __init__(
@@ -37,9 +38,9 @@ class ColumnSelection:
         self._map_prefixes: dict[bytes, bytes] = {}
         self._excluded_columns: dict[bytes, set[bytes]] = {}
         self.requested_columns: list[bytes] | None = None
-        """Columns and families (without colon) for the gateway; None: everything; empty: nothing is there to read."""
+        """Columns and families (without colon) for the gateway; None: all; empty: the table has none of them."""
         self.includes_mark = True
-        """Whether the cell of the mark is one of those that were asked for."""
+        """Whether the query requested the cell of the mark."""
         self.filter_string: bytes | None = None
         if fields is None:
             families = {ours for site in present for ours in mapping.our_families(site)}
@@ -53,7 +54,7 @@ class ColumnSelection:
 
     def _select_fields(self, fields: list[Field[Any]], present: frozenset[bytes]) -> None:
         mapping = self._mapping
-        asked: dict[bytes, None] = {}
+        requested: dict[bytes, None] = {}
         for field in fields:
             if field.is_map:
                 site = mapping.families[field.family]
@@ -62,20 +63,20 @@ class ColumnSelection:
                     self._excluded_columns[field.family] = {
                         b"%s:%s" % column for column in mapping.scalars.values() if column[0] == site
                     }
-                    asked[site] = None
+                    requested[site] = None
         for field in fields:
             if not field.is_map:
                 site, qualifier = mapping.scalars[field.family, field.qualifier]
                 if site in present:
                     column = b"%s:%s" % (site, qualifier)
                     self._scalars.setdefault(field.family, []).append((field.qualifier, column))
-                    if site not in asked:
-                        asked[column] = None
-        self.requested_columns = list(asked)
+                    if site not in requested:
+                        requested[column] = None
+        self.requested_columns = list(requested)
         self.families = tuple(dict.fromkeys([*self._map_prefixes, *self._scalars]))
 
     def _add_mark(self, mark: MarkCondition, present: frozenset[bytes]) -> None:
-        """Let the server choose the rows; the column of a server-side condition must be among those it reads."""
+        """Add a server-side filter; its column must be among the requested ones."""
         site = self._mapping.families.get(_MARKS_FAMILY, _MARKS_FAMILY)
         name = encode_text(mark.name)
         if site not in present:
@@ -89,11 +90,11 @@ class ColumnSelection:
         self.filter_string = b"SingleColumnValueFilter('%s','%s',%s',true,true)" % (_quoted(site), _quoted(name), test)
 
     def has_cell(self, row: CellRow) -> bool:
-        """Tell whether a row that was read has a cell that was asked for (the mark's own is not)."""
+        """Return whether a row has a requested cell; the mark of the filter does not count."""
         return self.includes_mark or len(row) > 1 or not self.families
 
     def columns(self, row: CellRow, family: bytes) -> Columns:
-        """Return the wanted columns of a family: what a record asks for (see :class:`nutch2py.records.record.PackedRowReader`)."""
+        """Return the requested columns of a family; see :class:`nutch2py.records.record.PackedRowReader`."""
         if self._reads_all:
             return self._all_columns(row, family)
         found: Columns = {}
@@ -119,5 +120,5 @@ class ColumnSelection:
 
 
 def _quoted(literal: bytes) -> bytes:
-    """Return bytes for the filter language, where a quote is written twice."""
+    """Return a literal for HBase's filter language, with quotes doubled."""
     return literal.replace(b"'", b"''")

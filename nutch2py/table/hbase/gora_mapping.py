@@ -1,8 +1,8 @@
-"""Columns of the program and columns of the site's table: ``gora-hbase-mapping.xml``.
+"""Mapping of Nutch's columns to those of a site's table, from ``gora-hbase-mapping.xml``.
 
-A site that ran Nutch 2 with families or qualifiers of its own has that file in its configuration folder. Above the
-store everything speaks of Nutch's columns; here they become the site's, and back. Columns that the file does not name
-pass unchanged.
+A site that ran Nutch 2 with custom families or qualifiers has that file in its configuration folder. All code above the
+store uses Nutch's columns; this module translates them in both directions. Columns that the file does not contain are
+unchanged.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _CLASSES = {"webpage": "WebPage", "host": "Host"}
 
 @dataclass(frozen=True)
 class ColumnMapping:
-    """Nutch's columns of one record class as the site calls them.
+    """Site columns of one record class.
 
     ``families``: Nutch's family of a map -> the site's; ``scalars``: Nutch's ``(family, qualifier)`` -> the site's.
-    ``options``: attributes of the site's families (``compression``, ``maxVersions`` …) for a table that is made.
+    ``options``: attributes of the site's families (``compression``, ``maxVersions`` …) for a new table.
     """
 
     families: Mapping[bytes, bytes]
@@ -35,7 +35,7 @@ class ColumnMapping:
     foreign_families: Mapping[bytes, bytes] = field(init=False)
     foreign_scalars: Mapping[tuple[bytes, bytes], tuple[bytes, bytes]] = field(init=False)
     plain: bool = field(init=False)
-    """No column has another name than Nutch's."""
+    """All columns have Nutch's names."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "foreign_families", {site: ours for ours, site in self.families.items()})
@@ -44,31 +44,31 @@ class ColumnMapping:
         object.__setattr__(self, "plain", same)
 
     def to_site(self, family: bytes, qualifier: bytes) -> bytes:
-        """Return the site's column of a column of ours, as ``family:qualifier``."""
+        """Return the site's column for one of Nutch's, as ``family:qualifier``."""
         if not self.plain:
             scalar = self.scalars.get((family, qualifier))
             family, qualifier = scalar or (self.families.get(family, family), qualifier)
         return b"%s:%s" % (family, qualifier)
 
     def from_site(self, column: bytes) -> tuple[bytes, bytes]:
-        """Return our family and qualifier of a column of the site."""
+        """Return Nutch's family and qualifier for a column of the site."""
         family, _, qualifier = column.partition(b":")
         if self.plain:
             return family, qualifier
         return self.foreign_scalars.get((family, qualifier)) or (self.foreign_families.get(family, family), qualifier)
 
     def site_families(self) -> set[bytes]:
-        """Return the families that a table of the site has."""
+        """Return the families of the site's table."""
         return {*self.families.values(), *(family for family, _ in self.scalars.values())}
 
     def our_families(self, site_family: bytes) -> set[bytes]:
-        """Return the families of ours whose cells can lie in a family of the site."""
+        """Return Nutch's families with cells in a family of the site."""
         found = {ours for (ours, _), (site, _) in self.scalars.items() if site == site_family}
         return found | {self.foreign_families.get(site_family, site_family)}
 
 
 def column_mapping(conf: Configuration, record: type[Record]) -> ColumnMapping:
-    """Return the mapping of ``record``: Nutch's own, changed by the site's file if there is one."""
+    """Return the mapping of ``record``: Nutch's columns, overridden by the site's file if it exists."""
     path = conf.resource(MAPPING_FILE)
     declared, options = _read_mapping_file(path, record.SCHEMA) if path and record.SCHEMA in _CLASSES else ({}, {})
     families: dict[bytes, bytes] = {}
@@ -80,7 +80,7 @@ def column_mapping(conf: Configuration, record: type[Record]) -> ColumnMapping:
         else:
             scalars[found.family, found.qualifier] = (family, qualifier)
     if len({*families.values()}) < len(families) or len({*scalars.values()}) < len(scalars):
-        raise ConfigurationError(f"{path} gives one column to two fields: correct it")
+        raise ConfigurationError(f"{path} maps two fields to the same column: correct it")
     return ColumnMapping(families, scalars, options)
 
 

@@ -1,7 +1,7 @@
-"""Making tables: families as Nutch's own, options of the site, and regions split from the start.
+"""Creates tables with Nutch's families, the site's options and pre-split regions.
 
-The first Thrift interface makes a table with one region only. Split regions, and namespaces, are made through the
-second one (``hbase thrift2 start``), of which ``tables.thrift`` holds the part that is needed.
+The first Thrift interface creates tables with one region only. Pre-split tables and namespaces need the second one
+(``hbase thrift2 start``); ``tables.thrift`` has the required part of it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _REPORTED_PAUSE = 0.8
-"""Seconds between two looks at a table, when it is worth saying that we wait."""
+"""Poll interval in seconds at which the wait for a table is reported."""
 _BLOOM = ("NONE", "ROW", "ROWCOL")
 _COMPRESSION = ("NONE", "GZ", "SNAPPY", "LZO", "LZ4", "BZIP2", "ZSTD")
 
 
 class ColumnFamily(NamedTuple):
-    """A column family of a table to be made; ``time_to_live`` in seconds, -1 for ever."""
+    """A column family of a new table; ``time_to_live`` in seconds, -1 for unlimited."""
 
     name: bytes
     versions: int = 1
@@ -56,7 +56,7 @@ class ColumnFamily(NamedTuple):
     time_to_live: int = -1
 
     def to_shell(self) -> str:
-        """Return the family in the language of the hbase shell."""
+        """Return the family in the syntax of the hbase shell."""
         options = [
             f"NAME => '{self.name.decode()}'",
             f"VERSIONS => {self.versions}",
@@ -72,9 +72,9 @@ class ColumnFamily(NamedTuple):
 
 
 def new_table_families(mapping: ColumnMapping, settings: HBaseSettings) -> list[ColumnFamily]:
-    """Return the families of a new table: Nutch's (one version, a Bloom filter of rows), with the site's options.
+    """Return the families of a new table: Nutch's (one version, a row Bloom filter), with the site's options.
 
-    ``hbase.compression`` goes before what the mapping file says.
+    ``hbase.compression`` overrides the mapping file.
     """
     found = []
     for name in sorted(mapping.site_families()):
@@ -103,7 +103,7 @@ def new_table_families(mapping: ColumnMapping, settings: HBaseSettings) -> list[
 def create_table(
     gateways: Gateways, name: bytes, families: Sequence[ColumnFamily], splits: Iterable[bytes] = ()
 ) -> None:
-    """Make the table ``name``; one that another process makes at the same time is shared with it, once it is ready."""
+    """Create the table ``name``; if another process creates it concurrently, wait until it is ready."""
     cuts = sorted({cut for cut in splits if cut})
     namespace = name.partition(b":")[0].decode() if b":" in name else ""
     try:
@@ -120,21 +120,21 @@ def create_table(
         else:
             await_enabled(gateways, name)
     else:
-        if cuts:  # whose interface does not tell whether another made it
+        if cuts:  # the second interface does not report that another process has created it
             await_enabled(gateways, name)
 
 
 def await_enabled(gateways: Gateways, name: bytes, timeout: float = 60.0) -> None:
-    """Wait until the table ``name``, which is there, can be used: another process may still be making it.
+    """Wait until the existing table ``name`` is enabled, since another process may still be creating it.
 
-    HBase names a table before it has regions. One that is not enabled for so long is disabled, which is a StoreError.
+    HBase lists a table before it has regions. Raises StoreError if it is not enabled within ``timeout`` seconds.
     """
     until, pause = time.monotonic() + timeout, 0.05
     while not _is_enabled(gateways, name):
         if time.monotonic() > until:
             raise table_disabled_error(gateways.table, gateways.where)
         if pause == _REPORTED_PAUSE:
-            print_output(f"waiting for table {gateways.table}: it is being made, or disabled")
+            print_output(f"waiting for table {gateways.table}: it is being created, or disabled")
         time.sleep(pause)
         pause *= 2 if pause < 1 else 1
 
@@ -143,7 +143,7 @@ def _is_enabled(gateways: Gateways, name: bytes) -> bool:
     try:
         return bool(gateways.call(lambda link: link.is_table_enabled(name)))
     except SERVER_ERRORS as error:
-        if has_java_exception(error, "TableNotFoundException"):  # HBase 2: it has no state yet
+        if has_java_exception(error, "TableNotFoundException"):  # HBase 2: the table has no state yet
             return False
         raise to_store_error(error, gateways.table, gateways.where) from error
 
@@ -167,10 +167,10 @@ def _create_unsplit_table(link: GatewayConnection, name: bytes, families: Sequen
 
 
 def _creation_error(error: BaseException, gateways: Gateways) -> StoreError:
-    told = first_line(error)
+    message = first_line(error)
     if ErrorCondition.NO_CODEC in error_conditions(error):
         return StoreError(
-            f"table {gateways.table} at {gateways.where} cannot be made: {told}: set hbase.compression to a codec "
+            f"cannot create table {gateways.table} at {gateways.where}: {message}: set hbase.compression to a codec "
             "that the region servers have (GZ always works)"
         )
     return to_store_error(error, gateways.table, gateways.where)
@@ -194,8 +194,8 @@ def _thrift2_client(address: GatewayAddress, settings: HBaseSettings) -> Iterato
         transport.close()
 
 
-def _call_thrift2(gateways: Gateways, wanted: str, otherwise: str, method: str, *arguments: Any) -> None:
-    """Call the second interface at one of its gateways; say how to do without when none answers."""
+def _call_thrift2(gateways: Gateways, purpose: str, shell_command: str, method: str, *arguments: Any) -> None:
+    """Call the second interface at one of its gateways; if none responds, the error names an hbase shell command."""
     addresses = gateways.settings.thrift2_gateways
     problem = "hbase.thrift2.gateways is not set"
     for address in addresses:
@@ -210,10 +210,10 @@ def _call_thrift2(gateways: Gateways, wanted: str, otherwise: str, method: str, 
                 raise
             raise _creation_error(error, gateways) from error
         except CALL_ERRORS as error:
-            problem = f"{address} does not answer ({first_line(error)})"
+            problem = f"{address} does not respond ({first_line(error)})"
     raise StoreError(
-        f"{wanted} needs a gateway of HBase's second Thrift interface, and {problem}: start one (hbase thrift2 start) "
-        f"and name it in hbase.thrift2.gateways, or run in the hbase shell  {otherwise}"
+        f"{purpose} needs a gateway of HBase's second Thrift interface, and {problem}: start one (hbase thrift2 start) "
+        f"and name it in hbase.thrift2.gateways, or run in the hbase shell  {shell_command}"
     )
 
 
@@ -253,11 +253,11 @@ def _create_split_table(
 
 def _create_namespace(gateways: Gateways, namespace: str) -> None:
     descriptor = _load_thrift2_api().TNamespaceDescriptor(name=namespace)
-    wanted = f"making the namespace {namespace}"
-    _call_thrift2(gateways, wanted, f"create_namespace '{namespace}'", "createNamespace", descriptor)
+    purpose = f"creating the namespace {namespace}"
+    _call_thrift2(gateways, purpose, f"create_namespace '{namespace}'", "createNamespace", descriptor)
 
 
 def _shell_key(key: bytes) -> str:
-    """Return a key as the hbase shell reads it in double quotes."""
+    """Return a key as a double-quoted string of the hbase shell."""
     printable = "".join(chr(b) if 32 <= b < 127 and b not in b'"\\#' else f"\\x{b:02X}" for b in key)
     return f'"{printable}"'

@@ -1,10 +1,10 @@
-"""Writing: changes are collected by row and sent in groups, with the cell timestamps that Gora gives.
+"""Collects changes by row and sends them in groups, with the cell timestamps that Gora uses.
 
-At the time ``now`` values are put with the timestamp ``now - 1`` and deletions made with ``now - 2``, so that a put
-outlives the deletion of the same call. One Thrift call has one timestamp, so a group is two calls. The puts go first:
-a process that dies between the two has written everything and only not yet removed what is to go, such as the mark by
-which the next run finds the row again. A call that is repeated has the same timestamps, so it changes nothing. Before
-the rows go the entries of those whose due time changes (:mod:`nutch2py.table.hbase.hbase_due_update`).
+At the time ``now`` values are put with the timestamp ``now - 1`` and deleted with ``now - 2``, so that a put survives
+the delete of the same call. A Thrift call has one timestamp, so a group takes two calls. The puts are sent first: if
+the process dies in between, everything is written and only the deletes are missing, such as that of the mark by which
+the next run finds the row again. Calls are retried with the same timestamps, so a retry is idempotent. The due index is
+updated before the rows (:mod:`nutch2py.table.hbase.hbase_due_update`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nutch2py.errors import StoreError
-from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Mutation
 from nutch2py.support.reporting import warn
 from nutch2py.table.clock import CrawlClock
-from nutch2py.table.data_store import RowCells, WriteBatch
+from nutch2py.table.data_store import RowCells, WriteBatch, encode_row_key
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.hbase.hbase_due_update import HBaseDueUpdater
 from nutch2py.table.hbase.thrift_client.gateways import Gateways
@@ -25,14 +24,14 @@ from nutch2py.table.hbase.thrift_client.hbase_scan import LONGEST_KEY
 from nutch2py.table.hbase.thrift_client.row_sender import RowSender
 from nutch2py.table.hbase.thrift_client.wire import RowMutations
 
-_CELL_OVERHEAD = 19  # of HBase's KeyValue, besides row, family:qualifier and value
-_LARGEST_ROW = 90 << 20  # a gateway ends the connection at a message of 100 MB
+_CELL_OVERHEAD = 19  # bytes of HBase's KeyValue besides row, family:qualifier and value
+_LARGEST_ROW = 90 << 20  # a gateway closes the connection at a message of 100 MB
 _NO_TIMESTAMP = -1
-"""Stands for the timestamp of a group whose writer named no time: it is given when the group is sent."""
+"""Placeholder for writes without an explicit timestamp, which is assigned when they are sent."""
 
 
 class RejectedRow(NamedTuple):
-    """A row that could not be written: its key, and why."""
+    """The key of a row that was not written, and the reason."""
 
     key: str
     reason: str
@@ -41,9 +40,9 @@ class RejectedRow(NamedTuple):
 class HBaseBatch(WriteBatch):
     """Writes to an HBase table, sent at ``hbase.thrift.write.rows`` changed rows or ``hbase.thrift.write.bytes``.
 
-    A row that HBase cannot take (a key or a cell that is too large) is left out as a whole with a warning, and noted in
-    :attr:`rejected`; the other rows are written. :class:`nutch2py.errors.StoreError` is raised when nothing can be
-    written at all; what was collected is kept then, and sent with the same timestamps by the next flush.
+    A row that HBase rejects (its key or a cell is too large) is skipped as a whole with a warning, and added to
+    :attr:`rejected`; the other rows are written. :class:`nutch2py.errors.StoreError` is raised if nothing can be
+    written; the collected writes are kept, and the next flush sends them with the same timestamps.
     """
 
     def __init__(
@@ -68,8 +67,8 @@ class HBaseBatch(WriteBatch):
         self.rejected: list[RejectedRow] = []
 
     def mutate(self, key: str, mutation: Mutation, timestamp: int | None = None) -> None:
-        """Collect changes to a row; without ``timestamp`` they get the time at which they are sent."""
-        row = _encode_key(key)
+        """Collect changes to a row; without ``timestamp`` they get the time of the flush."""
+        row = encode_row_key(key)
         puts, size = self._site_puts(row, mutation.puts)
         doomed = self._site_deletes(mutation) if mutation.deletes or mutation.cleared_families else {}
         if not self._fits(key, row, puts, size):
@@ -84,11 +83,11 @@ class HBaseBatch(WriteBatch):
         self._count_write(size)
 
     def put_cells(self, key: str, cells: RowCells) -> None:
-        """Collect cells with their own timestamps; newer ones in the table stay as they are.
+        """Collect cells with their own timestamps; newer cells in the table are kept.
 
-        Raises :class:`nutch2py.errors.StoreError` when the table has no such family: a copy should lose nothing.
+        Raises :class:`nutch2py.errors.StoreError` if the table lacks a family, since a copy must be complete.
         """
-        row = _encode_key(key)
+        row = encode_row_key(key)
         by_time: dict[int, dict[bytes, dict[bytes, bytes]]] = {}
         for family, entries in cells.items():
             for qualifier, (value, time) in entries.items():
@@ -108,14 +107,14 @@ class HBaseBatch(WriteBatch):
             self._count_write(size)
 
     def delete(self, key: str) -> None:
-        """Collect the deletion of a row: all its cells in all families, foreign ones included."""
-        row = _encode_key(key)
+        """Collect the deletion of a row with all cells of all families."""
+        row = encode_row_key(key)
         self._puts.get(_NO_TIMESTAMP, {}).pop(row, None)
         self._deletes.setdefault(_NO_TIMESTAMP, {}).setdefault(row, {}).update(dict.fromkeys(self._known_families()))
         self._count_write(len(row))
 
     def has_pending(self) -> bool:
-        """Tell whether something was collected that was not sent."""
+        """Return whether the batch holds unsent writes."""
         return bool(self._puts or self._deletes)
 
     def _refresh_families(self) -> frozenset[bytes]:
@@ -128,7 +127,7 @@ class HBaseBatch(WriteBatch):
         return self._cached_families
 
     def _site_puts(self, row: bytes, puts: dict[bytes, dict[bytes, bytes]]) -> tuple[dict[bytes, bytes | None], int]:
-        """Return ``column -> value`` under the site's names, without families that the table lacks, and its bytes."""
+        """Return ``site column -> value`` without families that the table lacks, and the bytes of the row."""
         present = self._known_families()
         plain, to_site = self._mapping.plain, self._mapping.to_site
         found: dict[bytes, bytes | None] = {}
@@ -174,17 +173,17 @@ class HBaseBatch(WriteBatch):
     def _missing_family_message(self, family: bytes) -> str:
         name, table = family.decode("utf-8", "replace"), self._name
         return (
-            f"table {table} has no column family {name}: to have it, run  alter '{table}', NAME => '{name}', "
+            f"table {table} has no column family {name}: to add it, run  alter '{table}', NAME => '{name}', "
             "VERSIONS => 1  in the hbase shell"
         )
 
     def _fits(self, key: str, row: bytes, puts: dict[bytes, bytes | None], size: int) -> bool:
-        """Tell whether HBase takes the row; note and warn if not."""
+        """Return whether the row is within HBase's limits; reject it otherwise."""
         if len(row) > LONGEST_KEY:
             self._reject(key, f"its key has {len(row):,} bytes, more than {LONGEST_KEY:,}")
             return False
         if size > _LARGEST_ROW:
-            self._reject(key, f"it has {size:,} bytes, a gateway takes {_LARGEST_ROW:,} at once")
+            self._reject(key, f"it has {size:,} bytes, a gateway accepts {_LARGEST_ROW:,} per call")
             return False
         limit = self._settings.max_cell_bytes
         if 0 < limit <= size + _CELL_OVERHEAD + 64 * len(puts):
@@ -202,10 +201,10 @@ class HBaseBatch(WriteBatch):
 
     def _reject(self, key: str, reason: str) -> None:
         self.rejected.append(RejectedRow(key, reason))
-        warn(f"row {key[:200]} is not written: {reason}")
+        warn(f"row {key[:200]} skipped: {reason}")
 
     def _reject_sent_row(self, row: bytes, reason: str) -> None:
-        """Note a row that HBase has refused, so that its deletions are not sent either."""
+        """Record a row that HBase has rejected, so that its deletes are not sent either."""
         self._rejected_keys.add(row)
         self._reject(row.decode("utf-8", "replace"), reason)
 
@@ -220,7 +219,7 @@ class HBaseBatch(WriteBatch):
             pending.update(puts)
 
     def _drop_deleted_puts(self, time: int, row: bytes, doomed: dict[bytes, bytes | None]) -> None:
-        """Drop collected puts that a later change of the row deletes."""
+        """Drop collected puts of columns that a later change of the row deletes."""
         rows = self._puts.get(time, {})
         pending = rows.get(row)
         if pending:
@@ -240,7 +239,7 @@ class HBaseBatch(WriteBatch):
             self.flush()
 
     def _write(self) -> None:
-        """Give a time to the writes that have none, and send everything; when it returns, HBase has it in its log."""
+        """Assign timestamps and send everything; the writes are in HBase's write-ahead log when this returns."""
         if _NO_TIMESTAMP in self._puts or _NO_TIMESTAMP in self._deletes:
             now = self._clock.next()
             _assign_timestamp(self._puts, now - 1)
@@ -257,16 +256,10 @@ class HBaseBatch(WriteBatch):
 
 
 def _assign_timestamp(groups: dict[int, RowMutations], time: int) -> None:
-    """Let the group without a time have ``time``."""
+    """Assign ``time`` to the writes without a timestamp."""
     rows = groups.pop(_NO_TIMESTAMP, None)
     if rows is None:
         return
-    there = groups.setdefault(time, {})
+    target = groups.setdefault(time, {})
     for row, columns in rows.items():
-        there.setdefault(row, {}).update(columns)
-
-
-def _encode_key(key: str) -> bytes:
-    if not key:
-        raise ValueError("a row key cannot be empty")
-    return encode_text(key)
+        target.setdefault(row, {}).update(columns)

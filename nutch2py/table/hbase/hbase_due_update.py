@@ -1,4 +1,4 @@
-"""Keeping the index of what is due: the entries of rows whose due time is written, before the rows are."""
+"""Updates the HBase due index: writes the entries of rows with a new due time before the rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from nutch2py.table.hbase.thrift_client.wire import RowMutations
 
 
 class HBaseDueUpdater:
-    """Writes entries into ``due``. ``column``: the site's column of the due time.
+    """Write entries to the table ``due``. ``column`` is the site's column of the due time.
 
-    ``keeps``: whether this program shall keep the index. One that shall not says with its first write that the index
-    is not to be trusted.
+    Without ``keeps_due_index`` the first write marks the index as invalid instead.
     """
 
     def __init__(self, due: DueTable, column: bytes, keeps_due_index: bool) -> None:
@@ -21,16 +20,16 @@ class HBaseDueUpdater:
         self._is_invalidated = False
 
     def write(self, puts: Mapping[int, RowMutations], deletes: Mapping[int, RowMutations]) -> None:
-        """Write the entries of a group of writes; durable when it returns, or the index is gone and nobody reads it.
+        """Write the entries for a group of writes; they are durable when this returns, unless the index was dropped.
 
-        A row that loses its due time counts as one of 1970.
+        A row without a due time is listed under time 0.
         """
-        places = [*self._entry_keys(puts, deletes)]
-        if not places or self._is_invalidated:
+        entry_keys = [*self._entry_keys(puts, deletes)]
+        if not entry_keys or self._is_invalidated:
             return
         try:
             if self._keeps_due_index:
-                self._due.add_entries(places)
+                self._due.add_entries(entry_keys)
             else:
                 self._due.invalidate("a program with hbase.due.index = false has written the table since")
                 self._is_invalidated = True

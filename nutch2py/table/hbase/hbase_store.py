@@ -1,4 +1,4 @@
-"""HBaseStore: a table of HBase behind Thrift gateways, as a :class:`nutch2py.table.data_store.DataStore`."""
+"""HBaseStore: a :class:`nutch2py.table.data_store.DataStore` for a table of HBase behind Thrift gateways."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import Any, Self
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import ConfigurationError, StoreError
+from nutch2py.errors import StoreError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Field
-from nutch2py.table.data_store import DataStore, R, RowCells, check_comparable
+from nutch2py.table.data_store import DataStore, R, RowCells, check_comparable, table_name_error
 from nutch2py.table.due_index import DueIndex
 from nutch2py.table.hbase.column_selection import CellRow, ColumnSelection
 from nutch2py.table.hbase.due_table import DueTable
@@ -40,9 +40,10 @@ _TABLE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
 class HBaseStore(DataStore[R]):
-    """A table of an HBase cluster. Connections are made at first use; threads may share a store, also after a fork.
+    """A table of an HBase cluster. Connections are opened on first use.
 
-    Reading and writing a table that does not exist raises :class:`nutch2py.errors.StoreError`.
+    Stores are thread-safe, and can be used after a fork. Reading and writing a table that does not exist raises
+    :class:`nutch2py.errors.StoreError`.
     """
 
     def __init__(
@@ -57,12 +58,9 @@ class HBaseStore(DataStore[R]):
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, location: str) -> Self:
-        """Open the table ``table_name`` at ``hbase://host:port[,…][/namespace]``; nothing is asked of HBase yet."""
+        """Open the table ``table_name`` at ``hbase://host:port[,…][/namespace]`` without connecting."""
         if not _TABLE_NAME.fullmatch(table_name):
-            raise ConfigurationError(
-                f"{table_name!r} cannot be the name of a table: use letters, digits, '_', '-' and '.' in "
-                "storage.crawl.id"
-            )
+            raise table_name_error(table_name)
         where = HBaseLocation.parse(location)
         table = where.full_name(table_name)
         gateways = Gateways(where.gateways, HBaseSettings.from_conf(conf), table, location)
@@ -72,7 +70,7 @@ class HBaseStore(DataStore[R]):
         return store
 
     def _fetch_families(self) -> frozenset[bytes] | None:
-        """Return the table's families as they are now, None when there is no table."""
+        """Return the current families of the table, None if it does not exist."""
         try:
             described = self._gateways.call(lambda link: link.client.getColumnDescriptors(self._table))
         except SERVER_ERRORS as error:
@@ -89,21 +87,20 @@ class HBaseStore(DataStore[R]):
         return found
 
     def families(self) -> frozenset[bytes]:
-        """Return the families of the table under the site's names; asked of HBase once."""
+        """Return the site's names of the table's families; fetched from HBase once."""
         return self._families if self._families is not None else self._refresh_families()
 
     def exists(self) -> bool:
-        """Tell whether the table is there: one question to HBase's master."""
+        """Return whether the table exists: one request to HBase's master."""
         found = self._fetch_families()
         self._families = found
         return found is not None
 
     def create(self) -> None:
-        """Make the table unless it is there; an existing one stays as it is, whatever families it lacks.
+        """Create the table unless it exists; an existing table is not changed, even if it lacks families.
 
-        One that another process is making at the same time is shared with it.
-
-        ``hbase.create.splits`` names the keys at which the regions of a table of pages begin.
+        Concurrent creations by several processes yield one table. A table of pages is split at the keys in
+        ``hbase.create.splits``.
         """
         if self.exists():
             await_enabled(self._gateways, self._table)
@@ -112,27 +109,27 @@ class HBaseStore(DataStore[R]):
             self._create_table([encode_text(key) for key in splits])
 
     def create_with_splits(self, split_keys: Sequence[bytes]) -> None:
-        """Make the table with its regions split at the row keys ``split_keys``.
+        """Create the table with its regions split at the row keys ``split_keys``.
 
-        Raises :class:`nutch2py.errors.StoreError` when the table is there already (the hbase shell's ``split`` splits
-        it), or when no gateway of the second Thrift interface answers; its message then holds the command for the hbase
-        shell.
+        Raises:
+            StoreError: The table exists (``split`` in the hbase shell splits it), or no gateway of the second Thrift
+                interface responds; the message then contains the command for the hbase shell.
         """
         if self.exists():
             raise StoreError(
-                f"table {self._gateways.table} at {self.location} is there already: a table is split when it is made, "
+                f"table {self._gateways.table} at {self.location} exists: a table is split when it is created, "
                 f"or with  split '{self._gateways.table}', 'KEY'  in the hbase shell"
             )
         self._create_table(split_keys)
 
     def _create_table(self, splits: Sequence[bytes]) -> None:
-        if self._keeps_due_index and self._has_due_times:  # first, for another process may write rows as soon as it can
+        if self._keeps_due_index and self._has_due_times:  # first, since other processes may write rows at once
             self._due_table().create()
         create_table(self._gateways, self._table, new_table_families(self._mapping, self._gateways.settings), splits)
         self._families = None
 
     def drop(self) -> None:
-        """Disable and delete the table, if it is there, and the index of what is due."""
+        """Disable and delete the table, if it exists, and its due index."""
         self._drop_table()
         if self._has_due_times:
             self._due_table().drop()
@@ -152,30 +149,30 @@ class HBaseStore(DataStore[R]):
         """Close the connections."""
         self._gateways.close()
 
-    def _budget(self, asked: Sequence[bytes] | None) -> RowBudget:
-        """Return how many rows to ask for at once: what was learnt from the last answers with the same columns."""
+    def _budget(self, columns: Sequence[bytes] | None) -> RowBudget:
+        """Return the row budget for requests of ``columns``, adjusted by earlier responses with the same columns."""
         settings = self._gateways.settings
-        key = None if asked is None else frozenset(asked)
-        learnt = self._budgets.get(key)
-        budget = RowBudget(settings.scan_rows, settings.scan_bytes) if learnt is None else learnt.copy()
+        key = None if columns is None else frozenset(columns)
+        known = self._budgets.get(key)
+        budget = RowBudget(settings.scan_rows, settings.scan_bytes) if known is None else known.copy()
         self._budgets[key] = budget
         return budget
 
     def scan(self, query: TableQuery) -> Iterator[tuple[str, R]]:
-        """Yield rows in key order; nothing is held at the gateway's or in the pool while the caller is at work.
+        """Yield rows in key order; no connection of the pool is held while the caller processes a row.
 
-        A condition on a mark is checked by the region servers, region by region, so that no call takes longer than
-        one region does. With no fields and a mark the rows have no cells.
+        The region servers filter by mark, region by region, so that no call takes longer than the scan of one region.
+        With empty fields and a mark the rows have no cells.
         """
         selection = ColumnSelection(query.fields, self._mapping, self.families(), query.mark)
-        asked, fields, record = selection.requested_columns, query.fields, self.record_class
-        if asked is not None and not asked:
+        columns, fields, record = selection.requested_columns, query.fields, self.record_class
+        if columns is not None and not columns:
             return
         whole = to_key_span(query.range)
-        budget = self._budget(asked)
+        budget = self._budget(columns)
         spans = [whole] if query.mark is None else region_spans(self._gateways, self._table, whole)
         for span in spans:
-            for rows in TableScanner(self._gateways, self._table, span, budget, asked, selection.filter_string):
+            for rows in TableScanner(self._gateways, self._table, span, budget, columns, selection.filter_string):
                 self._observe_times(row.columns for row in rows)
                 if selection.includes_mark:
                     for row in rows:
@@ -186,7 +183,7 @@ class HBaseStore(DataStore[R]):
                             yield row.row.decode("utf-8", "replace"), record(None, fields, selection, row.columns)
 
     def keys(self, key_range: KeyRange) -> Iterator[str]:
-        """Yield the row keys of a range; of each row the gateway sends the key and the name of one cell."""
+        """Yield the row keys of a range; the gateway sends the key and the name of one cell per row."""
         self.families()
         for rows in TableScanner(
             self._gateways, self._table, to_key_span(key_range), self._budget([]), None, KEYS_ONLY_FILTER
@@ -196,15 +193,15 @@ class HBaseStore(DataStore[R]):
                 yield row.row.decode("utf-8", "replace")
 
     def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
-        """Return the rows of ``keys``, asked for in groups by size; all of them are in memory at once."""
+        """Return the rows of ``keys``, requested in groups by size; all of them are in memory at once."""
         wanted = None if fields is None else frozenset(fields)
         selection = ColumnSelection(wanted, self._mapping, self.families())
-        asked = selection.requested_columns
-        if asked is not None and not asked:
+        columns = selection.requested_columns
+        if columns is not None and not columns:
             return [None] * len(keys)
         coded = [encode_text(key) for key in keys]
         try:
-            rows = read_rows(self._gateways, self._table, coded, asked, self._budget(asked))
+            rows = read_rows(self._gateways, self._table, coded, columns, self._budget(columns))
         except SERVER_ERRORS as error:
             raise to_store_error(error, self._gateways.table, self.location) from error
         self._observe_times(rows.values())
@@ -212,7 +209,7 @@ class HBaseStore(DataStore[R]):
         return [None if (row := get(key)) is None else record(None, wanted, selection, row) for key in coded]
 
     def key_ranges(self, query: TableQuery, count: int) -> list[KeyRange]:
-        """Return the regions, joined or split at a sample of the keys to be about ``count``."""
+        """Return about ``count`` ranges: the regions, merged or split at quantiles of a key sample."""
         self.families()
         cuts = split_points(
             self._gateways, self._table, to_key_span(query.range), count, self._sample_family(self.families())
@@ -223,15 +220,15 @@ class HBaseStore(DataStore[R]):
         return [KeyRange(*ends) for ends in pairwise([query.range.start, *inner, stop])]
 
     def range_hosts(self, ranges: Sequence[KeyRange]) -> list[str]:
-        """Return the region server that has most of the regions of each range."""
+        """Return for each range the host of the region server with most of its regions."""
         return region_hosts(self._gateways, self._table, [to_key_span(key_range) for key_range in ranges])
 
     def region_count(self) -> int:
-        """Return how many regions the table has."""
+        """Return the number of regions of the table."""
         return len(region_spans(self._gateways, self._table, to_key_span(KeyRange())))
 
     def _sample_family(self, present: frozenset[bytes]) -> bytes | None:
-        """Return the family to sample keys from: that of the score, which nearly every page has."""
+        """Return the family to sample keys from: the score's, which nearly every page has."""
         score = self.record_class.FIELDS.get("score")
         if score is None:
             return None
@@ -239,17 +236,17 @@ class HBaseStore(DataStore[R]):
         return site if site in present else None
 
     def row_estimate(self) -> int | None:
-        """Return None: a gateway knows of no count, and counting would read every row."""
+        """Return None: gateways have no row count, and counting would read every row."""
         return None
 
     def batch(self, before_flush: Callable[[], object] | None = None) -> HBaseBatch:
-        """Return a group of writes; see :mod:`nutch2py.table.hbase.hbase_batch` for rows that are refused."""
-        listing = self._due_updater()
-        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refresh_families, self.clock, listing)
+        """Return a batch of writes; see :mod:`nutch2py.table.hbase.hbase_batch` for rejected rows."""
+        updater = self._due_updater()
+        batch = HBaseBatch(self._gateways, self._table, self._mapping, self._refresh_families, self.clock, updater)
         batch.before_flush = before_flush
         return batch
 
-    # what is due
+    # due index
 
     @property
     def _has_due_times(self) -> bool:
@@ -262,7 +259,7 @@ class HBaseStore(DataStore[R]):
         return b"%s:%s" % self._mapping.scalars[DUE_TIME_COLUMN]
 
     def _due_updater(self) -> HBaseDueUpdater | None:
-        """Return what keeps the index of what is due, None where there is none that anybody trusts."""
+        """Return the updater of the due index, None if there is no valid index."""
         if not self._has_due_times:
             return None
         due = self._due_table()
@@ -274,7 +271,7 @@ class HBaseStore(DataStore[R]):
         )
 
     def due_index(self) -> DueIndex:
-        """Return the index of what is due, which is in a table of its own."""
+        """Return the due index, which is in a separate table."""
         if not self._has_due_times:
             return super().due_index()
         source = PageTableSource(
@@ -283,54 +280,54 @@ class HBaseStore(DataStore[R]):
         return HBaseDueIndex(source, self._due_table(), self._keeps_due_index, self._full_scan_days)
 
     def _read_plan(self, fields: frozenset[Field[Any]]) -> tuple[list[bytes], RowBudget, Callable[[CellRow], R]]:
-        """Return the columns of ``fields``, how many rows to ask for at once, and what makes a record of a row."""
+        """Return the columns of ``fields``, the row budget, and a function from a row to a record."""
         selection, record = ColumnSelection(fields, self._mapping, self.families()), self.record_class
 
-        def made(row: CellRow) -> R:
+        def make_record(row: CellRow) -> R:
             self._observe_times([row])
             return record(None, fields, selection, row)
 
-        asked = selection.requested_columns or []
-        return asked, self._budget(asked), made
+        columns = selection.requested_columns or []
+        return columns, self._budget(columns), make_record
 
     def _region_starts(self, count: int) -> list[bytes]:
-        """Return up to ``count`` row keys at which regions begin."""
+        """Return the start keys of up to ``count`` regions."""
         spans = region_spans(self._gateways, self._table, to_key_span(KeyRange()))
         return [spans[len(spans) * number // count].start for number in range(count)][:: max(1, count // len(spans))]
 
     def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
-        """Set one cell if it holds ``expected``: ``checkAndPut``, which the region server does under the row's lock.
+        """Set one cell if it holds ``expected``, by ``checkAndPut`` under the row lock of the region server.
 
-        To HBase an empty cell is equal to none, so for None an empty one is put: a deletion's mark could hide what
-        another server, with a slower clock, sets next.
+        HBase treats an empty cell like a missing one, so None is written as an empty cell: a delete marker could hide a
+        later write of a server with a slower clock.
         """
         check_comparable(field, expected, new)
         site, qualifier = self._mapping.scalars[field.family, field.qualifier]
         column, row = b"%s:%s" % (site, qualifier), encode_text(key)
         put = ThriftMutation(column=column, value=new or b"", writeToWAL=True)
-        asked = 0
+        attempts = 0
 
-        def ask(link: GatewayConnection) -> bool:
-            nonlocal asked
-            asked += 1
+        def check_and_put(link: GatewayConnection) -> bool:
+            nonlocal attempts
+            attempts += 1
             done: bool = link.client.checkAndPut(self._table, row, column, expected, put, {})
-            if done or asked == 1:
+            if done or attempts == 1:
                 return done
-            # the answer to an earlier try was lost, perhaps with the word that it was done
+            # the lost response of an earlier attempt may have reported success
             cells = link.client.get(self._table, row, column, {})
             return ((cells[0].value if cells else None) or None) == new
 
         try:
-            return self._gateways.call(ask)
+            return self._gateways.call(check_and_put)
         except SERVER_ERRORS as error:
             raise to_store_error(error, self._gateways.table, self.location) from error
 
     def _observe_times(self, rows: Iterable[Mapping[bytes, Any]]) -> None:
-        """Note how new the cells are that were read: another program's clock may be ahead of ours."""
+        """Record the timestamps of cells that were read: another program's clock may be ahead of ours."""
         self.clock.observe(max((cell.timestamp for row in rows for cell in row.values()), default=0))
 
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
-        """Yield every cell with its timestamp (of each its newest version), in key order."""
+        """Yield the newest version of every cell with its timestamp, in key order."""
         self.families()
         from_site = self._mapping.from_site
         for rows in TableScanner(self._gateways, self._table, to_key_span(key_range), self._budget(None)):

@@ -1,32 +1,25 @@
-"""Key ranges: the regions of a table, joined or split further so that there are about as many as were asked for."""
+"""Splits a table into key ranges for tasks: its regions, merged or split to about the requested number."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 from nutch2py.records.cells import encode_text
 from nutch2py.table.hbase.thrift_client.gateways import Gateways
 from nutch2py.table.hbase.thrift_client.hbase_errors import SERVER_ERRORS, to_store_error
-from nutch2py.table.hbase.thrift_client.hbase_scan import RowBudget, TableScanner
+from nutch2py.table.hbase.thrift_client.hbase_scan import KeySpan, RowBudget, TableScanner
 from nutch2py.table.table_query import KeyRange
 
 _SAMPLE_FILTER = b"RowFilter(=,'regexstring:(?:7\\D*|^(?:.{16})*.{3})$') AND FirstKeyOnlyFilter() AND KeyOnlyFilter()"
-"""Chooses rows by what is as good as chance: the last digit of the key, or its length. The server sends only those."""
+"""Server-side filter for a pseudo-random sample of rows, by the last digit of the key or its length."""
 KEYS_ONLY_FILTER = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
-"""Lets the server send of each row one cell, without its value."""
+"""Server-side filter that returns one cell per row, without its value."""
 _KEYS_PER_RANGE = 16
-"""Sampled keys for each range, for the ranges to be of like size."""
+"""Sampled keys per range, for ranges of similar size."""
 _MAX_KEYS = 100_000
-
-
-class KeySpan(NamedTuple):
-    """Keys in bytes from ``start`` (included) to ``stop`` (excluded); empty: that end is open."""
-
-    start: bytes
-    stop: bytes
 
 
 def to_key_span(key_range: KeyRange) -> KeySpan:
@@ -35,14 +28,14 @@ def to_key_span(key_range: KeyRange) -> KeySpan:
 
 
 def region_spans(gateways: Gateways, table: bytes, within: KeySpan) -> list[KeySpan]:
-    """Return the parts of ``within`` that lie in one region each, in order; regions may be split or moved any time."""
+    """Return the parts of ``within`` by region, in order; regions may be split or moved at any time."""
     cuts = {region.startKey for region in _fetch_regions(gateways, table) if region.startKey > within.start}
     inner = sorted(cut for cut in cuts if not within.stop or cut < within.stop)
     return [KeySpan(*ends) for ends in pairwise([within.start, *inner, within.stop])]
 
 
 def region_hosts(gateways: Gateways, table: bytes, within: Sequence[KeySpan]) -> list[str]:
-    """Return for each span the region server that holds most of its regions, of equal ones the first."""
+    """Return for each span the host of the region server with most of its regions."""
     regions = sorted(_fetch_regions(gateways, table), key=lambda region: region.startKey)
     found = []
     for span in within:
@@ -56,7 +49,7 @@ def region_hosts(gateways: Gateways, table: bytes, within: Sequence[KeySpan]) ->
 
 
 def _fetch_regions(gateways: Gateways, table: bytes) -> list[Any]:
-    """Return the regions of a table as the gateway tells them."""
+    """Return the regions of a table from the gateway."""
     try:
         found: list[Any] = gateways.call(lambda link: link.client.getTableRegions(table))
     except SERVER_ERRORS as error:
@@ -65,10 +58,10 @@ def _fetch_regions(gateways: Gateways, table: bytes) -> list[Any]:
 
 
 def split_points(gateways: Gateways, table: bytes, within: KeySpan, count: int, family: bytes | None) -> list[bytes]:
-    """Return up to ``count - 1`` keys that cut ``within`` into ranges of like size.
+    """Return up to ``count - 1`` keys that split ``within`` into ranges of similar size.
 
-    Of at least ``count`` regions, neighbours are joined; fewer are split at quantiles of a sample of the keys.
-    ``family`` is one that holds little and has a cell in nearly every row: only it is read for the sample.
+    If there are at least ``count`` regions, adjacent ones are merged; fewer are split at quantiles of a key sample.
+    ``family`` is the family to sample keys from: a small one with a cell in nearly every row.
     """
     if count <= 1:
         return []
@@ -88,7 +81,7 @@ def split_points(gateways: Gateways, table: bytes, within: KeySpan, count: int, 
 def _sample_keys(
     gateways: Gateways, table: bytes, within: KeySpan, columns: list[bytes] | None, filter_string: bytes
 ) -> list[bytes]:
-    """Return keys in order; of very many, every second, fourth, … only."""
+    """Return keys in order, thinned out to every second, fourth, … key if there are very many."""
     keys: list[bytes] = []
     step = at = 1
     rows_at_once = gateways.settings.scan_rows

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 _MAGIC, _FORMAT = 0xBEEFC0DE, 1
-_HEADER = struct.Struct("=QHHHH")  # page number, padding, flags, end of the pointers, begin of the nodes
+_HEADER = struct.Struct("=QHHHH")  # page number, padding, flags, end of the pointers, start of the nodes
 _TREE = struct.Struct("=IHHQQQQQ")  # padding, flags, depth, branch pages, leaf pages, overflow pages, entries, root
 _META = struct.Struct("=IIQQ")  # magic, format, address, size of the map; two trees and two numbers follow
 _NODE = struct.Struct("=HHHH")  # size of the value or page of the child (low, high), flags, size of the key
@@ -257,16 +257,16 @@ class PageFile:
     ) -> tuple[bytes, bytes, int]:
         """Return key, value and flags of a node; ``mark_seen`` is called for each overflow page of a long value."""
         low, high, flags, length = _NODE.unpack_from(data, at)
-        size, begin = low | high << 16, at + _NODE.size
-        key = data[begin : begin + length]
-        begin += length
+        size, start = low | high << 16, at + _NODE.size
+        key = data[start : start + length]
+        start += length
         if not flags & _BIG:
-            if begin + size > len(data):
+            if start + size > len(data):
                 raise DamagedFileError(f"the value of {key[:80]!r} is longer than its page")
-            return key, data[begin : begin + size], flags
-        if begin + 8 > len(data):
+            return key, data[start : start + size], flags
+        if start + 8 > len(data):
             raise DamagedFileError(f"the value of {key[:80]!r} is longer than its page")
-        (number,) = struct.unpack_from("=Q", data, begin)
+        (number,) = struct.unpack_from("=Q", data, start)
         pages = (_HEADER.size + size - 1) // self.meta.page_size + 1
         whole = self._read_page(number, pages)
         own, _, kind, _, _ = _HEADER.unpack_from(whole)

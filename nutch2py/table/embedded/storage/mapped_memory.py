@@ -1,9 +1,9 @@
 """Releases memory-mapped pages of a table's files that a process has read.
 
 LMDB maps its files, so all pages read count as resident memory of the process: after a scan, the whole table. The
-kernel reclaims such pages when memory is short. Until then they hide the process's own memory from monitoring, and count
-against the limit of a container. A process that holds more than a limit therefore releases all of them. They stay in
-the page cache and are mapped again on the next read, also within a transaction.
+kernel reclaims such pages when memory is short. Until then they hide the process's own memory from monitoring, and
+count against the limit of a container. A process that holds more than a limit therefore releases all of them. They stay
+in the page cache and are mapped again on the next read, also within a transaction.
 
 Linux maps sixteen pages around each page read (fault-around), so ten thousand rows scattered over a large table map
 gigabytes. Callers that read or write many rows do so in pieces of :data:`PIECE_READS`, with a check after each.

@@ -21,8 +21,8 @@ LAYOUT_VERSION = 2
 class LayoutMigration(NamedTuple):
     """Migration from layout n to layout n+1.
 
-    ``apply`` is called with the files, a write transaction of ``meta`` and the handles of its databases; ``description``
-    describes the change for the log.
+    ``apply`` is called with the files, a write transaction of ``meta`` and the handles of its databases;
+    ``description`` describes the change for the log.
     """
 
     apply: Callable[[TableFiles, Any, Mapping[bytes, Any]], object]

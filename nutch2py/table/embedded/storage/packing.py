@@ -6,8 +6,8 @@ the key, cells)``. No short key has 501 bytes, and none sorts between a bucket's
 is exact.
 
 **Cells.** A family's cells are msgpack: ``[time, {qualifier: value}]``, with ``time`` as the cell timestamp (ms) of all
-cells, or ``[time, {qualifier: value}, {qualifier: time}]`` if some cells have another timestamp. A row without a cell in
-a family has no value there. The msgpack follows the byte 0xC1, which msgpack never uses, and its CRC-32 (4 bytes,
+cells, or ``[time, {qualifier: value}, {qualifier: time}]`` if some cells have another timestamp. A row without a cell
+in a family has no value there. The msgpack follows the byte 0xC1, which msgpack never uses, and its CRC-32 (4 bytes,
 big-endian). Tables of layout 1 also have values without these five bytes.
 """
 

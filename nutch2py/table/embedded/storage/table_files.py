@@ -35,7 +35,7 @@ from nutch2py.table.embedded.storage.mapped_memory import PIECE_READS, RUN_READS
 from nutch2py.table.embedded.storage.packing import DamagedCellsError
 
 STATE_DATABASE, GARBAGE_DATABASE, SAMPLE_DATABASE = b":state", b":garbage", b":sample"
-"""Databases of ``meta`` that are not families: their names start with a colon (those of content columns contain one)."""
+"""Databases of ``meta`` that are not families: their names start with a colon."""
 NEXT_CONTENT = b"next content"
 VERSION, SCHEMA = b"version", b"schema"
 READY_FILE = "ready"
@@ -100,8 +100,8 @@ def translate_errors(where: str) -> Iterator[None]:
             ) from error
         if isinstance(error, OSError):  # missing, not a folder, or its name is too long
             raise StoreError(
-                f"cannot open {where} ({error.strerror or error}): check that its folder is a folder or can be created, "
-                "or name another in storage.data.store"
+                f"cannot open {where} ({error.strerror or error}): check that its folder is a folder or can be "
+                "created, or name another in storage.data.store"
             ) from error
         raise StoreError(f"the table {where} fails: {error}") from error
 
@@ -225,7 +225,7 @@ class TableFiles:
 
     @contextlib.contextmanager
     def read_transaction(self, read_count: int = RUN_READS) -> Iterator[Any]:
-        """Run the block in a read transaction of ``meta``; one thread of a process reads at a time.
+        """Run the block in a read transaction of ``meta``; the threads of a process read one by one.
 
         ``read_count`` is the expected number of reads, see :mod:`nutch2py.table.embedded.storage.mapped_memory`.
         """
@@ -247,8 +247,9 @@ class TableFiles:
     def write_transaction(self, creates: Sequence[bytes] = ()) -> Iterator[tuple[Any, dict[bytes, Any]]]:
         """Run the block in the write transaction of ``meta``, with the handles of its databases.
 
-        Databases named in ``creates`` are created. The transaction is committed at the end of the block, and rolled back
-        if the block raises. After a failed commit LMDB rejects further writes, so the table is reopened for the next.
+        Databases named in ``creates`` are created. The transaction is committed at the end of the block, and rolled
+        back if the block raises. After a failed commit LMDB rejects further writes, so the table is reopened for the
+        next.
         """
         with self._write_lock, self._record_failure():
             with self._begin_write() as txn:
@@ -299,7 +300,7 @@ class TableFiles:
     def write_contents(self, txn: Any, handles: dict[bytes, Any], contents: Sequence[bytes]) -> int:
         """Commit ``contents`` and delete unreferenced ones; return the number of the first new content.
 
-        ``txn`` is the write transaction of ``meta``, whose lock also excludes other writers of ``content``.
+        ``txn`` is the write transaction of ``meta``; its lock also excludes other writers of ``content``.
         """
         first = _CONTENT_NUMBER.unpack(txn.get(NEXT_CONTENT, db=handles[STATE_DATABASE]) or bytes(8))[0]
         garbage = [bytes(number) for number in txn.cursor(handles[GARBAGE_DATABASE]).iternext(values=False)]

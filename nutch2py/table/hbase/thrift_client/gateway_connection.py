@@ -1,4 +1,4 @@
-"""A connection to one gateway: happybase's, with larger buffers, a limit on connecting, TLS, and a byte count."""
+"""Connection to one gateway: happybase's, with larger buffers, a connect timeout, TLS, keepalive and a byte count."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _BUFFER_BYTES = 1 << 16
 
 
 _KEEPALIVE_OPTIONS = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 60_000}
-"""How the system watches connections (s, s, probes, ms), where it can: a machine without power is known in a minute."""
+"""TCP keepalive options (s, s, probes, ms), where supported: a dead machine is detected within a minute."""
 
 
 class _KeepaliveMixin:
-    """Counts the bytes received, and reads at most 96 KiB at once (the client's buffer may have grown to a cell's).
+    """Enable TCP keepalive, count the bytes received, and limit a read to 96 KiB.
 
-    A gateway that is alive may take minutes to answer. One whose machine has gone never does, and nothing says so: the
-    system asks the machine meanwhile, without troubling the gateway.
+    A live gateway may take minutes to respond, while a dead machine never does; keepalive tells the two apart. The
+    client's buffer may have grown to the size of a large cell, hence the limit.
     """
 
     received = 0
@@ -58,7 +58,7 @@ _socket, _secure_socket, _new_context = cast("tuple[Any, Any, Any]", (_Socket, _
 
 
 def make_socket(address: GatewayAddress, settings: HBaseSettings) -> Any:
-    """Return a socket of thriftpy2, not connected yet, that counts what it receives in ``received``."""
+    """Return an unconnected thriftpy2 socket that counts the bytes received in ``received``."""
     options: dict[str, Any] = {
         "socket_family": socket.AF_INET6 if ":" in address.host else socket.AF_INET,
         "socket_timeout": round(settings.timeout * 1000) or None,
@@ -70,7 +70,7 @@ def make_socket(address: GatewayAddress, settings: HBaseSettings) -> Any:
 
 
 class GatewayConnection(HappyBaseConnection):  # type: ignore[misc]
-    """A connection of happybase to one gateway, with larger buffers, a limit on connecting, TLS, and a byte count."""
+    """A happybase connection to one gateway, with larger buffers, a connect timeout, TLS, and a byte count."""
 
     def __init__(self, address: GatewayAddress, settings: HBaseSettings) -> None:
         self.address, self._settings = address, settings
@@ -90,16 +90,16 @@ class GatewayConnection(HappyBaseConnection):  # type: ignore[misc]
         self.client = TClient(Hbase, self._protocol_class(self.transport, decode_response=False))
 
     def detach(self) -> None:
-        """Give up a connection that belongs to the parent process, without ending it there."""
+        """Close the inherited socket of a parent's connection without closing the connection itself."""
         if self.socket.sock is not None:
             os.close(self.socket.sock.detach())
             self.socket.sock = None
 
     def send_rows(self, table: bytes, timestamp: int, rows: RowMutations) -> None:
-        """Send ``mutateRowsTs``; its answer is to be received with ``client._recv``."""
+        """Send ``mutateRowsTs``; the caller receives the response with ``client._recv``."""
         if self._settings.protocol == "binary":
             message = binary_message(table, timestamp, rows)
-            if self._settings.transport == "buffered":  # whose buffer is empty between two calls
+            if self._settings.transport == "buffered":  # the buffer is empty between two calls
                 self.socket.write(message)
             else:
                 self.transport.write(message)

@@ -1,8 +1,8 @@
-"""Connections to the Thrift gateways: kept while they are good, replaced when they are not, spread over all gateways.
+"""Pool of connections to the Thrift gateways, with retries and load balancing.
 
-What is known of happybase's failures (``python-happybase/happybase`` issues 60, 130, 133, 172, 225, 257) ends here:
-a connection that had any transport error is never used again, one that was idle for long is renewed before a gateway
-closes it, no generator holds one while its caller works, and a child process never uses those of its parent.
+It avoids known failures of happybase (``python-happybase/happybase`` issues 60, 130, 133, 172, 225, 257): a connection
+with a transport error is never reused, idle connections are replaced before a gateway closes them, no generator holds a
+connection while its caller runs, and a child process never uses connections of its parent.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ T = TypeVar("T")
 
 
 def is_local_host(host: str) -> bool:
-    """Tell whether a gateway is on this machine: by its name, or by an address that can be listened at.
+    """Return whether a gateway is on this machine, by its name or by an address that can be bound.
 
-    No name is looked up: one of many gateways that DNS is slow to find shall not keep every task waiting.
+    No name is resolved, so that slow DNS for one of many gateways does not delay every task.
     """
     try:
         address = ip_address(host)
@@ -53,17 +53,17 @@ def is_local_host(host: str) -> bool:
 
 
 class HBaseRetryPolicy(ServiceRetry):
-    """Tries in a row at a table behind gateways; :meth:`handle_failure` gives up by raising."""
+    """Retries of calls to a table behind gateways; :meth:`handle_failure` raises after the last attempt."""
 
     def __init__(self, gateways: Gateways) -> None:
         super().__init__(f"HBase at {gateways.where}", gateways.settings.max_wait, "storage.data.store")
         self._gateways = gateways
 
     def handle_failure(self, error: BaseException) -> None:
-        """Wait before the next try, or raise :class:`StoreError`."""
+        """Wait before the next attempt, or raise :class:`StoreError`."""
         gateways = self._gateways
         if is_permanent(error):
-            self.succeeded()  # it has answered
+            self.succeeded()  # the server has responded
             raise to_store_error(error, gateways.table, gateways.where) from error
         lost = is_gateway_lost(error)
         why = f"no gateway: {first_line(error)}" if lost else first_line(error)
@@ -72,7 +72,7 @@ class HBaseRetryPolicy(ServiceRetry):
 
 
 class Gateways:
-    """The gateways of one store. All methods may be called by several threads, and after a fork."""
+    """The gateways of one store; thread-safe, and usable after a fork."""
 
     def __init__(self, addresses: tuple[GatewayAddress, ...], settings: HBaseSettings, table: str, where: str) -> None:
         self.addresses, self.settings, self.table, self.where = addresses, settings, table, where
@@ -83,20 +83,20 @@ class Gateways:
         self._turn = random.randrange(len(addresses))
 
     def has_live_gateway(self) -> bool:
-        """Tell whether there is a gateway that has not failed lately."""
+        """Return whether a gateway has not failed recently."""
         now = time.monotonic()
         return any(self._failed_until.get(address, 0) <= now for address in self.addresses)
 
     @cached_property
     def _local_and_remote(self) -> list[list[GatewayAddress]]:
-        """Those on this machine, and the others: what region servers here hold takes the short way by the first."""
-        near = [address for address in self.addresses if is_local_host(address.host)]
-        return [near, [address for address in self.addresses if address not in near]]
+        """Gateways on this machine, which are closest to its region servers, and the others."""
+        local = [address for address in self.addresses if is_local_host(address.host)]
+        return [local, [address for address in self.addresses if address not in local]]
 
     def _next_address(self) -> GatewayAddress:
-        """Return the next gateway in turn that is not resting, one on this machine if there is any.
+        """Return the next gateway in turn that has not failed recently, preferably one on this machine.
 
-        When all are resting, it is the one that has rested longest.
+        If all have failed, return the one with the oldest failure.
         """
         now = time.monotonic()
         self._turn += 1
@@ -107,7 +107,7 @@ class Gateways:
         )
 
     def borrow(self, address: GatewayAddress | None = None) -> GatewayConnection:
-        """Return a connection (to ``address``, or to any gateway) that is the caller's until it is given back."""
+        """Return a connection (to ``address``, or to any gateway) for exclusive use until it is given back."""
         with self._lock:
             if self._process_id != os.getpid():
                 for link in self._idle:
@@ -140,14 +140,14 @@ class Gateways:
 
     @contextmanager
     def connection(self, address: GatewayAddress | None = None) -> Iterator[GatewayConnection]:
-        """Lend a connection (to ``address``, or to any gateway); it is kept unless its state is unknown afterwards."""
+        """Run the block with a pooled connection (to ``address``, or to any gateway)."""
         link = self.borrow(address)
         with self.return_after(link):
             yield link
 
     @contextmanager
     def return_after(self, link: GatewayConnection, keep: bool = False) -> Iterator[None]:
-        """Take back a borrowed connection after the block; with ``keep`` only when the block fails."""
+        """Return a borrowed connection to the pool after the block; with ``keep`` only if the block fails."""
         try:
             yield
         except SERVER_ERRORS:
@@ -158,7 +158,7 @@ class Gateways:
             if is_gateway_lost(error):
                 if link.is_new:
                     self._mark_failed(link.address)
-                else:  # a gateway that was started anew has cut all of them
+                else:  # a restarted gateway has closed all of them
                     self._close_idle(link.address)
             raise
         except BaseException:
@@ -183,24 +183,25 @@ class Gateways:
                 self._idle.append(link)
 
     def call(self, action: Callable[[GatewayConnection], T]) -> T:
-        """Return ``action(connection)``, tried again while that can help; it must not matter if it is done twice.
+        """Return ``action(connection)``, with retries; the action must be idempotent.
 
-        Raises :class:`nutch2py.errors.StoreError` when it cannot be done, or the server's own error (``ANSWERS``) when
-        trying again could not help.
+        Raises:
+            StoreError: All attempts have failed.
+            HBaseError, IllegalArgument, AlreadyExists: The server has responded with a permanent error.
         """
-        patience = HBaseRetryPolicy(self)
+        retry = HBaseRetryPolicy(self)
         while True:
             try:
-                with patience.attempt(), self.connection() as link:
+                with retry.attempt(), self.connection() as link:
                     return action(link)
             except CALL_ERRORS as error:
                 if isinstance(error, SERVER_ERRORS) and is_permanent(error):
-                    patience.succeeded()
+                    retry.succeeded()
                     raise
-                patience.handle_failure(error)
+                retry.handle_failure(error)
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the idle connections."""
         with self._lock:
             doomed, self._idle = self._idle, []
         for link in doomed:

@@ -1,8 +1,8 @@
-"""What an exception of the Thrift client means: whether trying again can help, and what to tell the user.
+"""Classifies exceptions of the Thrift client: which are worth a retry, and the message for the user.
 
-A gateway sends of a Java exception its stack trace as text (``ThriftHBaseServiceHandler.getIOError``). What it is, is
-told by the names of the classes in it; ``_CONDITIONS`` is the one place where words of HBase count, since HBase throws
-the same class for several things there. Names and words are those of HBase 1.2.6 and 2.6.4.
+A gateway sends the stack trace of a Java exception as text (``ThriftHBaseServiceHandler.getIOError``). The class names
+in it determine the error. ``_CONDITIONS`` matches message texts of HBase where it throws the same class for several
+conditions. Names and texts are those of HBase 1.2.6 and 2.6.4.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from nutch2py.support.java_exceptions import find_java_exceptions
 from nutch2py.table.hbase.thrift_client.thrift_types import AlreadyExists, HBaseError, IllegalArgument
 
 SERVER_ERRORS = (HBaseError, IllegalArgument, AlreadyExists)
-"""Errors that came as a proper answer: the connection is as good as before. After any other its next answer could
-belong to another question, so it must not be used again."""
+"""Errors in a regular response, after which the connection stays usable. After any other error its next response could
+belong to another request, so the connection must not be reused."""
 CALL_ERRORS = (TException, OSError, EOFError)
-"""Everything that a call can raise, ``ANSWERS`` included."""
+"""All errors that a call can raise, including ``SERVER_ERRORS``."""
 
 
 class ErrorCondition(Enum):
-    """What only HBase's words tell."""
+    """Conditions that only the text of HBase's message shows."""
 
     CONNECTION_CLOSED = auto()
-    """A gateway has ended a connection that was in use for long; the next call makes a new one."""
+    """The gateway has closed its connection to HBase; the next call opens a new one."""
     ZOOKEEPER_UNAVAILABLE = auto()
-    """The gateway cannot ask ZooKeeper where the table is: so it is while HBase starts again."""
+    """The gateway cannot locate the table through ZooKeeper, as during a restart of HBase."""
     SCANNER_GONE = auto()
     """The gateway does not know the scanner (any more)."""
     SCANNER_OUT_OF_ORDER = auto()
-    """An answer of the scanner to the gateway was lost."""
+    """A response of the scanner to the gateway was lost."""
     TOO_LARGE = auto()
-    """A cell is larger than the gateway (``hbase.client.keyvalue.maxsize``) or a region server takes."""
+    """A cell exceeds the limit of the gateway (``hbase.client.keyvalue.maxsize``) or of a region server."""
     NO_CODEC = auto()
-    """The compression that a table is to have is not there."""
+    """The compression codec of a new table is not available."""
 
 
 _CONDITIONS = (
@@ -49,7 +49,7 @@ _CONDITIONS = (
         re.compile(r"DoNotRetryIOException: Zookeeper \w+ could not be completed in \d+ ms"),
         ErrorCondition.ZOOKEEPER_UNAVAILABLE,
     ),
-    # the IllegalArgument of both gateways' own handler, which has no Java class
+    # the IllegalArgument of the gateways' handlers, without a Java class
     (re.compile(r"scanner ID is invalid"), ErrorCondition.SCANNER_GONE),
     # ClientScanner of the gateway
     (
@@ -59,27 +59,27 @@ _CONDITIONS = (
     # HTable.validatePut of the gateway; RSRpcServices.checkCellSizeLimit of a region server
     (re.compile(r"IllegalArgumentException: KeyValue size too large"), ErrorCondition.TOO_LARGE),
     (re.compile(r"with size \d+ exceeds limit of \d+ bytes"), ErrorCondition.TOO_LARGE),
-    # CompressionTest, the codecs of Hadoop, and a class that is not there
+    # CompressionTest, the codecs of Hadoop, and a missing class
     (re.compile(r"(?i)compression|native|noclassdeffound|codec"), ErrorCondition.NO_CODEC),
 )
 
 _STACK_FRAME = re.compile(r"^[ \t]+at .*\n?", re.MULTILINE)
 
 _TRANSIENT = frozenset({
-    # the scanner is gone, a new one goes on: regionserver, exceptions, and client (1.2)
+    # the scanner is gone, a new one continues: regionserver, exceptions, and client (1.2)
     "UnknownScannerException", "OutOfOrderScannerNextException", "ScannerResetException", "LeaseException",
     "ScannerTimeoutException",
-    # a connection of the gateway is: client.ConnectionImplementation, ipc
+    # a connection of the gateway is closed: client.ConnectionImplementation, ipc
     "LocalConnectionClosedException", "StoppedRpcClientException",
-    # servers come and go: exceptions, hbase, client
+    # servers restart: exceptions, hbase, client
     "MasterStoppedException", "NotAllMetaRegionsOnlineException", "NoServerForRegionException",
-    # there is too much to do: client, ipc, quotas, exceptions (1.2)
+    # overload: client, ipc, quotas, exceptions (1.2)
     "OperationTimeoutExceededException", "ServerTooBusyException", "ThrottlingException", "LockTimeoutException",
 })  # fmt: skip
-"""Those of HBase's DoNotRetryIOExceptions that a call after a while does not meet again.
+"""Subclasses of HBase's DoNotRetryIOException for transient conditions.
 
-HBase's client does not try such a call again, as its own part of it is over; ours begins anew. They make what is
-named beside them in a stack trace pass, too.
+HBase's client does not retry such a call, since its operation has ended; ours starts a new one. They also make other
+exceptions in the same stack trace transient.
 """
 _TRANSIENT_CONDITIONS = frozenset(
     {ErrorCondition.CONNECTION_CLOSED, ErrorCondition.ZOOKEEPER_UNAVAILABLE, ErrorCondition.SCANNER_OUT_OF_ORDER}
@@ -96,27 +96,27 @@ _PERMANENT = frozenset({
     "UnknownProtocolException", "CorruptHFileException", "ConstraintException", "CoprocessorException",
     # security, quotas
     "AccessDeniedException", "InvalidLabelException", "QuotaExceededException", "SpaceLimitingException",
-    # ipc: the gateway and HBase do not understand each other
+    # ipc: the gateway and HBase are incompatible
     "FatalConnectionException", "BadAuthException", "EmptyServiceNameException", "UnknownServiceException",
     "UnsupportedCellCodecException", "UnsupportedCompressionCodecException", "UnsupportedCryptoException",
     "WrongVersionException",
-    # of commands that we do not give: master, snapshots, labels, replication
+    # of operations that are not used here: master, snapshots, labels, replication
     "MergeRegionException", "HBaseSnapshotException", "CorruptedSnapshotException", "ExportSnapshotException",
     "RestoreSnapshotException", "SnapshotCreationException", "SnapshotDoesNotExistException",
     "SnapshotExistsException", "SnapshotTTLExpiredException", "UnknownSnapshotException",
     "LabelAlreadyExistsException", "ReplicationPeerNotFoundException",
-    # java.lang: what was asked for cannot be
+    # java.lang: invalid requests
     "IllegalArgumentException", "UnsupportedOperationException",
 })  # fmt: skip
-"""HBase's DoNotRetryIOException and what extends it by its jars, but for those that pass, and two of Java's.
+"""HBase's DoNotRetryIOException and its subclasses in HBase's jars, without the transient ones, and two of Java's.
 
-All others are tried again: NotServingRegionException, PleaseHoldException, CallQueueTooBigException,
-RegionTooBusyException, RetriesExhaustedException, KeeperException …, which extend IOException or Java's own.
+All others are retried: NotServingRegionException, PleaseHoldException, CallQueueTooBigException,
+RegionTooBusyException, RetriesExhaustedException, KeeperException …, which extend IOException or Java's classes.
 """
 
 
 def message_of(error: BaseException) -> str:
-    """Return what the server said, its Java stack trace included, or the text of the exception."""
+    """Return the server's message including its Java stack trace, or the text of the exception."""
     message = getattr(error, "message", None)
     if isinstance(message, bytes):
         return message.decode("utf-8", "replace")
@@ -124,7 +124,7 @@ def message_of(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of the server's message, at most 300 characters; of a failed connection also its cause."""
+    """Return the first line of the server's message, at most 300 characters; for connections with the cause."""
     line = message_of(error).partition("\n")[0].strip()
     cause = error.__context__
     if isinstance(error, TTransportException) and isinstance(cause, OSError):
@@ -133,23 +133,23 @@ def first_line(error: BaseException) -> str:
 
 
 def has_java_exception(error: BaseException, *exceptions: str) -> bool:
-    """Tell whether the server threw one of these Java exceptions, or met it on the way."""
+    """Return whether one of these Java exceptions, or a cause of it, is in the server's message."""
     return not find_java_exceptions(message_of(error)).isdisjoint(exceptions)
 
 
 def error_conditions(error: BaseException) -> frozenset[ErrorCondition]:
-    """Return what the server's words tell beyond the classes; those of the stack's frames do not count."""
+    """Return the conditions in the text of the server's message, without its stack frames."""
     message = _STACK_FRAME.sub("", message_of(error))
     return frozenset(condition for words, condition in _CONDITIONS if words.search(message))
 
 
 def is_gateway_lost(error: BaseException) -> bool:
-    """Tell whether the gateway itself did not answer."""
+    """Return whether the gateway did not respond."""
     return not isinstance(error, (*SERVER_ERRORS, TApplicationException))
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Tell whether the same call would fail in the same way for ever."""
+    """Return whether a retry of the call would fail in the same way."""
     if isinstance(error, AlreadyExists):
         return True
     if not isinstance(error, SERVER_ERRORS) or not has_java_exception(error, *_PERMANENT):
@@ -158,24 +158,27 @@ def is_permanent(error: BaseException) -> bool:
 
 
 def to_store_error(error: BaseException, table: str, where: str) -> StoreError:
-    """Return the error for the user: cause and repair in one line."""
-    told = first_line(error)
+    """Return the error for the user, with cause and remedy in one line."""
+    message = first_line(error)
     if has_java_exception(error, "TableNotFoundException"):
         return table_missing_error(table, where)
     if has_java_exception(error, "TableNotEnabledException"):
         return table_disabled_error(table, where)
     if has_java_exception(error, "AccessDeniedException"):
-        return StoreError(f"table {table} at {where}: access denied ({told}): grant the gateway's user read and write")
+        return StoreError(
+            f"table {table} at {where}: access denied ({message}): grant the gateway's user read and write"
+        )
     if is_gateway_lost(error):
         return StoreError(
-            f"no HBase Thrift gateway answers at {where} ({told}): start one (hbase thrift start, or scripts/services "
-            "start hbase), or correct storage.data.store, hbase.thrift.transport and hbase.thrift.protocol"
+            f"no HBase Thrift gateway responds at {where} ({message}): start one (hbase thrift start, or "
+            "scripts/services start hbase), or correct storage.data.store, hbase.thrift.transport and "
+            "hbase.thrift.protocol"
         )
-    return StoreError(f"table {table} at {where}: HBase answered: {told}; its log says more")
+    return StoreError(f"table {table} at {where}: HBase failed: {message}; see its log")
 
 
 def table_disabled_error(table: str, where: str) -> StoreError:
-    """Return the error for a table that is there and not enabled."""
+    """Return the error for a disabled table."""
     return StoreError(f"table {table} at {where} is disabled: run  enable '{table}'  in the hbase shell")
 
 

@@ -1,9 +1,9 @@
-"""Reading: scans of key ranges that go on after the last row when anything is lost, and rows by key.
+"""Reads rows by key, and scans key ranges with recovery from lost scanners, connections and gateways.
 
-A scanner lives in one gateway and is asked for the next rows before the caller gets the last ones. The connection with
-that question is out of the pool until its answer is read, and closed if nobody wants the answer. When the scanner, the
-connection or the gateway is gone (a lease that ran out, a restart, a region that moved), a new scanner is opened after
-the last row received: nothing is lost or repeated.
+A scanner belongs to one gateway. The next rows are requested before the caller gets the last ones. The connection of a
+pending request is not in the pool until its response is read, and is closed if the scan is abandoned. If the scanner,
+connection or gateway is lost (expired lease, restart, moved region), a new scanner is opened after the last row
+received, so rows are neither lost nor repeated.
 """
 
 from __future__ import annotations
@@ -21,37 +21,44 @@ from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress
 from nutch2py.table.hbase.thrift_client.thrift_types import TScan
 
 LONGEST_KEY = 32_000
-"""HBase allows 32,767 bytes, in which it also puts the table's name when it looks for the region."""
-_CANCEL_WAIT = 0.2  # seconds to wait for an answer that nobody wants any more
+"""Maximum bytes of a row key. HBase allows 32,767, including the table's name when it looks up the region."""
+_CANCEL_WAIT = 0.2  # seconds to wait for the response to a cancelled request
+
+
+class KeySpan(NamedTuple):
+    """Keys in bytes from ``start`` (included) to ``stop`` (excluded); an empty string leaves that end open."""
+
+    start: bytes
+    stop: bytes
 
 
 class RowBudget:
-    """How many rows to ask for at once, so that an answer has about ``most_bytes``; learns from each answer."""
+    """Number of rows per request, adjusted after each response so that a response has about ``max_bytes``."""
 
     def __init__(self, max_rows: int, max_bytes: int, initial_rows: int = 16) -> None:
         self._max_rows, self._max_bytes = max_rows, max_bytes
         self.rows = min(initial_rows, max_rows)
 
     def copy(self) -> RowBudget:
-        """Return a budget of its own that begins with what this one has learnt."""
+        """Return an independent budget that starts with the current number of rows."""
         return RowBudget(self._max_rows, self._max_bytes, self.rows)
 
     def adjust(self, rows: int, received: int) -> None:
-        """Note an answer of ``rows`` rows and ``received`` bytes."""
+        """Adjust the budget to a response of ``rows`` rows and ``received`` bytes."""
         if rows:
             fitting = self._max_bytes * rows // max(1, received)
             self.rows = max(1, min(fitting, self.rows * 8, self._max_rows))
 
 
 class ScannerLease(NamedTuple):
-    """A scanner: the gateway it lives in, and its number there."""
+    """A scanner: its gateway, and its number there."""
 
     address: GatewayAddress
     scanner: int
 
 
 class PendingRead(NamedTuple):
-    """A question under way: the connection its answer comes over, the rows asked for, the bytes received before."""
+    """A pending request: its connection, the number of rows requested, and the bytes received before."""
 
     connection: GatewayConnection
     rows: int
@@ -59,17 +66,17 @@ class PendingRead(NamedTuple):
 
 
 class TableScanner:
-    """Rows of the key range ``start`` to ``stop`` (excluded; empty: open) of a table, as lists of ``TRowResult``.
+    """Iterate over the rows of a key range as lists of ``TRowResult``, once.
 
-    ``columns`` None reads every column; ``budget`` says how many rows are asked for at once. While the caller works on
-    a list the gateway collects the next one. To be iterated once.
+    ``columns`` None reads every column; ``budget`` limits the rows per request. While the caller processes a list, the
+    gateway collects the next one.
     """
 
     def __init__(
         self,
         gateways: Gateways,
         table: bytes,
-        span: tuple[bytes, bytes],
+        span: KeySpan,
         budget: RowBudget,
         columns: Sequence[bytes] | None = None,
         filter_string: bytes | None = None,
@@ -82,12 +89,12 @@ class TableScanner:
         self._process_id = os.getpid()
 
     def __iter__(self) -> Iterator[list[Any]]:
-        patience = HBaseRetryPolicy(self._gateways)
+        retry = HBaseRetryPolicy(self._gateways)
         try:
             while not self._stop or self._start < self._stop:
                 held = self._lease is not None
                 try:
-                    with patience.attempt():
+                    with retry.attempt():
                         if self._pending is None:
                             self._request_rows()
                         rows, complete = self._receive_rows()
@@ -98,7 +105,7 @@ class TableScanner:
                         self._close_scanner()
                     self._lease = None
                     if not (held and ErrorCondition.SCANNER_GONE in error_conditions(error)):
-                        patience.handle_failure(error)
+                        retry.handle_failure(error)
                     continue
                 if complete:
                     self._close_scanner()
@@ -109,12 +116,12 @@ class TableScanner:
                 if complete:
                     return
         finally:
-            if self._process_id == os.getpid():  # in a child process, the scanner is still the parent's
+            if self._process_id == os.getpid():  # in a child process the scanner belongs to the parent
                 self._cancel_pending()
                 self._close_scanner()
 
     def _request_rows(self) -> None:
-        """Ask for rows, of a new scanner if there is none; the connection is this scan's own until they are here."""
+        """Request rows, from a new scanner if there is none; the scan keeps the connection until the response."""
         link = self._gateways.borrow(None if self._lease is None else self._lease.address)
         with self._gateways.return_after(link, keep=True):
             if self._lease is None:
@@ -126,11 +133,11 @@ class TableScanner:
     def _prefetch(self) -> None:
         try:
             self._request_rows()
-        except CALL_ERRORS:  # when the caller wants more, a new scanner is opened after the last row
+        except CALL_ERRORS:  # the next iteration opens a new scanner after the last row
             self._lease = None
 
     def _receive_rows(self) -> tuple[list[Any], bool]:
-        """Return the rows asked for, and whether they are the last."""
+        """Return the requested rows, and whether they are the last."""
         assert self._pending is not None
         (link, number, before), self._pending = self._pending, None
         with self._gateways.return_after(link):
@@ -149,20 +156,20 @@ class TableScanner:
         )
 
     def _cancel_pending(self) -> None:
-        """Take back the question that is not answered yet; without an answer at once the connection is closed."""
-        asked = self._pending
-        if asked is None:
+        """Cancel the pending request; without an immediate response the connection is closed."""
+        pending = self._pending
+        if pending is None:
             return
-        ready, _, _ = select.select([asked.connection.transport.sock], [], [], _CANCEL_WAIT)
+        ready, _, _ = select.select([pending.connection.transport.sock], [], [], _CANCEL_WAIT)
         if ready:
             with contextlib.suppress(*CALL_ERRORS):
                 self._receive_rows()
         else:
             self._pending, self._lease = None, None
-            asked.connection.close()
+            pending.connection.close()
 
     def _close_scanner(self) -> None:
-        """Tell the gateway that the scanner is done with; it would forget it by itself, only later."""
+        """Close the scanner at the gateway, instead of waiting for its lease to expire."""
         lease, self._lease = self._lease, None
         if lease is not None:
             with contextlib.suppress(*CALL_ERRORS), self._gateways.connection(lease.address) as link:
@@ -172,7 +179,7 @@ class TableScanner:
 def read_rows(
     gateways: Gateways, table: bytes, keys: Sequence[bytes], columns: Sequence[bytes] | None, budget: RowBudget
 ) -> dict[bytes, dict[bytes, Any]]:
-    """Return ``column -> TCell`` of those rows that have a cell of ``columns`` (None: any), by key."""
+    """Return ``key -> column -> TCell`` of the rows that have a cell of ``columns`` (None: any)."""
     wanted = [key for key in dict.fromkeys(keys) if 0 < len(key) <= LONGEST_KEY]
     found: dict[bytes, dict[bytes, Any]] = {}
     at = 0

@@ -1,4 +1,4 @@
-"""Where the gateways are and how they are spoken to: the location's text, and the ``hbase.*`` properties."""
+"""Location of an HBase store, and the settings in ``hbase.*`` properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nutch2py.support.retry import service_wait_seconds
 DEFAULT_PORT = 9090
 _NAMESPACE = re.compile(r"[A-Za-z0-9_]+")
 _MAX_FRAME_BYTES = 1_500_000
-"""Bytes of a write through a framed transport: gateways take frames of 2 MiB unless they are told otherwise."""
+"""Maximum bytes of a write through a framed transport: gateways accept frames of 2 MiB by default."""
 
 
 class GatewayAddress(NamedTuple):
@@ -27,7 +27,7 @@ class GatewayAddress(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, default_port: int = DEFAULT_PORT) -> Self:
-        """Read ``host``, ``host:port`` or ``[IPv6 address]:port``; ``ValueError`` when it is none of them."""
+        """Parse ``host``, ``host:port`` or ``[IPv6 address]:port``; raise ``ValueError`` for any other text."""
         match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/\[\]]+))(?::(\d{1,5}))?", text.strip())
         if match is None or not 0 < int(match[3] or default_port) < 65536:
             raise ValueError(text)
@@ -35,14 +35,14 @@ class GatewayAddress(NamedTuple):
 
 
 class HBaseLocation(NamedTuple):
-    """What ``hbase://host[:port][,host[:port]…][/namespace]`` says."""
+    """A parsed location ``hbase://host[:port][,host[:port]…][/namespace]``."""
 
     gateways: tuple[GatewayAddress, ...]
     namespace: str
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a location; :class:`ConfigurationError` when it is malformed."""
+        """Parse a location; raise :class:`ConfigurationError` if it is malformed."""
         hosts, _, namespace = text.removeprefix("hbase:").removeprefix("//").partition("/")
         try:
             gateways = tuple(GatewayAddress.parse(part) for part in hosts.split(",") if part.strip())
@@ -59,13 +59,13 @@ class HBaseLocation(NamedTuple):
         return cls(gateways, namespace)
 
     def full_name(self, table: str) -> str:
-        """Return the table's name as HBase knows it."""
+        """Return the table's name in HBase, with the namespace."""
         return f"{self.namespace}:{table}" if self.namespace and self.namespace != "default" else table
 
 
 @dataclass(frozen=True)
 class HBaseSettings:
-    """The ``hbase.*`` properties. Times are in seconds here, in milliseconds in the properties."""
+    """Values of the ``hbase.*`` properties. Times are in seconds, unlike the properties, which are in milliseconds."""
 
     transport: str = "buffered"
     protocol: str = "binary"
@@ -87,7 +87,7 @@ class HBaseSettings:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> Self:
-        """Read them from ``conf``."""
+        """Return the settings in ``conf``."""
         transport = conf.get_trimmed("hbase.thrift.transport", "buffered").lower()
         protocol = conf.get_trimmed("hbase.thrift.protocol", "binary").lower()
         for name, value, allowed in (

@@ -1,4 +1,4 @@
-"""Sending rows: several calls under way at once, repeated when one cannot pass; refused rows are sorted out."""
+"""Sends rows with pipelined calls, retries them, and separates rows that HBase rejects."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _MAX_IN_FLIGHT = 32
 
 
 class MutateRowsCall(NamedTuple):
-    """One call of the gateway: mutations of rows, all with one timestamp."""
+    """One call to a gateway: mutations of rows with one timestamp."""
 
     timestamp: int
     rows: RowMutations
 
 
 class RowSender:
-    """Writes groups of rows to one table. ``families`` asks HBase which families the table has now.
+    """Write groups of rows to one table. ``families`` fetches the current families of the table.
 
-    ``refuse(row key, reason)`` is called for each row that HBase cannot take; the other rows are written.
+    ``reject(row key, reason)`` is called for each row that HBase rejects; the other rows are written.
     """
 
     def __init__(
@@ -44,23 +44,23 @@ class RowSender:
         self._gateways, self._table, self._families, self._reject = gateways, table, families, reject
 
     def send(self, groups: dict[int, RowMutations]) -> None:
-        """Write ``timestamp -> rows``; :class:`nutch2py.errors.StoreError` when it cannot be done."""
+        """Write ``timestamp -> rows``; raise :class:`nutch2py.errors.StoreError` if that fails."""
         ready = [MutateRowsCall(time, rows) for time, rows in sorted(groups.items()) if rows]
         for at in range(0, len(ready), _MAX_IN_FLIGHT):
             self._send_all(ready[at : at + _MAX_IN_FLIGHT])
 
     def _send_all(self, requests: list[MutateRowsCall]) -> None:
-        """Send calls one behind the other without waiting for each answer; look at those that failed one by one."""
+        """Send pipelined calls, then handle failed ones one by one."""
         try:
             failed = self._gateways.call(_send_action(self._table, requests))
         except SERVER_ERRORS as error:
             raise to_store_error(error, self._gateways.table, self._gateways.where) from error
-        for request, refusal in failed:
-            self._handle_failure(request, refusal)
+        for request, failure in failed:
+            self._handle_failure(request, failure)
 
     def _handle_failure(self, request: MutateRowsCall, error: Exception) -> None:
-        """Find the rows of a failed call that HBase refuses, and write the others."""
-        if has_java_exception(error, "NoSuchColumnFamilyException"):  # somebody has altered the table
+        """Find the rows of a failed call that HBase rejects, and write the others."""
+        if has_java_exception(error, "NoSuchColumnFamilyException"):  # the table was altered
             rows = _drop_missing_families(request.rows, self._families())
             if rows != request.rows:
                 if rows:
@@ -74,7 +74,7 @@ class RowSender:
                 self._send_all([MutateRowsCall(request.timestamp, dict(half))])
             return
         (row,) = request.rows
-        self._reject(row, f"HBase answered: {first_line(error)}")
+        self._reject(row, f"rejected by HBase: {first_line(error)}")
 
 
 def _drop_missing_families(rows: RowMutations, present: frozenset[bytes]) -> RowMutations:
@@ -88,12 +88,12 @@ def _drop_missing_families(rows: RowMutations, present: frozenset[bytes]) -> Row
 def _send_action(
     table: bytes, requests: list[MutateRowsCall]
 ) -> Callable[[GatewayConnection], list[tuple[MutateRowsCall, Exception]]]:
-    """Return the action that sends calls and returns those that HBase refused for good."""
+    """Return the action that sends calls and returns those with permanent errors."""
 
     def send(link: GatewayConnection) -> list[tuple[MutateRowsCall, Exception]]:
         client = link.client
         failed: list[tuple[MutateRowsCall, Exception]] = []
-        passing: Exception | None = None
+        transient: Exception | None = None
         for request in requests:
             link.send_rows(table, request.timestamp, request.rows)
         for request in requests:
@@ -103,10 +103,12 @@ def _send_action(
                 if is_permanent(error):
                     failed.append((request, error))
                 else:
-                    passing = error
-        if passing is not None:
-            client.getColumnDescriptors(table)  # says so if the table is gone, which the answer to a write does not
-            raise passing  # all are sent again, which changes nothing for those that were written
+                    transient = error
+        if transient is not None:
+            client.getColumnDescriptors(
+                table
+            )  # raises if the table is gone, which the response to a write does not say
+            raise transient  # all calls are retried, which is idempotent
         return failed
 
     return send

@@ -1,4 +1,4 @@
-"""The names of HBase's first Thrift interface, which happybase makes from its ``Hbase.thrift`` when it is imported."""
+"""Types of HBase's first Thrift interface, which happybase generates from its ``Hbase.thrift`` on import."""
 
 from __future__ import annotations
 
