@@ -26,7 +26,7 @@ from nutch2py.url.keys import reverse_url
 from tests.jobs.crawl import properties, seeds, site
 
 RUNNERS = ("inline", "local")
-UNKNOWN_MODE = "partition.url.mode is bogus, which is not byHost, byDomain or byIP: byHost is taken"
+UNKNOWN_MODE = "partition.url.mode is bogus, which is not byHost, byDomain or byIP: using byHost"
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Host names to addresses: a hosts file of the crawl's own, then the system's resolver."""
+"""Resolves host names with the crawl's hosts file, then with the system resolver."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from nutch2py.support.bounded_cache import bounded_cache
 
 
 class HostsFile:
-    """The names of a file in the form of ``/etc/hosts``: an address and its names, ``#`` begins a comment."""
+    """A hosts file in the format of ``/etc/hosts``: an address and its names per line, ``#`` starts a comment."""
 
     def __init__(self, addresses: dict[str, list[str]]) -> None:
         self._addresses = addresses
 
     @classmethod
     def read(cls, path: Path) -> HostsFile:
-        """Read the file; raise ConfigurationError when it cannot be read or a line is no entry."""
+        """Read the file; raise ConfigurationError if it cannot be read or a line is malformed."""
         addresses: dict[str, list[str]] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
@@ -36,7 +36,7 @@ class HostsFile:
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> HostsFile:
-        """Read the file that ``http.hosts.file`` names; an empty value gives an empty table."""
+        """Read the file in ``http.hosts.file``; return an empty table if the property is empty."""
         name = conf.get_trimmed("http.hosts.file")
         if not name:
             return cls({})
@@ -44,7 +44,7 @@ class HostsFile:
         return cls.read(path)
 
     def lookup(self, host: str) -> list[str] | None:
-        """Return the addresses of a host in the order of the file, or None when the file does not name it."""
+        """Return the addresses of a host in the order of the file, None if the file does not contain it."""
         return self._addresses.get(host.lower().removesuffix("."))
 
 
@@ -59,14 +59,14 @@ def _is_ip_address(text: str) -> bool:
 
 
 class HostResolver:
-    """Name to first address, remembered for the life of the object; failures are remembered as well."""
+    """Resolve names to their first address. Results and failures are cached for the life of the object."""
 
     def __init__(self, hosts: HostsFile, size: int = 65_536) -> None:
         self._hosts = hosts
         self.resolve = bounded_cache(size)(self._resolve)
 
     def _resolve(self, host: str) -> str | None:
-        """Return the address, or None when the name is unknown."""
+        """Return the address, None if the name cannot be resolved."""
         host = host.strip("[]")
         found = self._hosts.lookup(host)
         if found:

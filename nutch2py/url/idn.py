@@ -1,12 +1,12 @@
-"""Internationalized host names: Unicode to ``xn--`` labels and back, by IDNA 2008 (UTS 46) and by IDNA 2003.
+"""Internationalized host names: conversion between Unicode and ``xn--`` labels by IDNA 2008 (UTS 46) and IDNA 2003.
 
-IDNA 2008 is the one that browsers and registries use and the default here; IDNA 2003 (RFC 3490), which writes ``ß``
-as ``ss`` and knows Unicode 3.2 only, is what ``urlnormalizer.basic.host.idna2008 = false`` asks for.
+Browsers and registries use IDNA 2008, which is the default here. ``urlnormalizer.basic.host.idna2008 = false`` selects
+IDNA 2003 (RFC 3490), which maps ``ß`` to ``ss`` and supports Unicode 3.2 only.
 
-The library is url-py, Servo's host parser: it reads a name as browsers do (UTS 46 with the exceptions of the WHATWG's
-URL standard, such as ``_`` and emoji, which the stricter package idna refuses though such hosts are linked and
-answer), in compiled code of linear time, and its tables are of today's Unicode, where Python's own codec has IDNA 2003.
-It parses hosts only: row keys need URLs as ``java.net.URL`` reads them.
+The library is url-py, Servo's host parser. It parses names as browsers do: UTS 46 with the exceptions of the WHATWG URL
+standard, such as ``_`` and emoji, which the package idna rejects although such hosts exist. It runs in linear time and
+has current Unicode tables, while Python's codec implements IDNA 2003. It is used for hosts only, since row keys need
+URLs as ``java.net.URL`` parses them.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from nutch2py.url.java_url import compose_url, parse_url
 
 _DOTS = re.compile("[.\u3002\uff0e\uff61]")
 _MAX_LABEL, _MAX_NAME = 63, 253  # octets, RFC 1035
-_MAX_CHARACTERS = 1024  # of a name before it is mapped, which may take characters away; no longer one is looked at
+_MAX_CHARACTERS = 1024  # of a name before mapping, which may remove characters
 
 
 def host_to_ascii(host: str) -> str:
-    """Return the ``xn--`` form of a host by IDNA 2008; raise ValueError when it is no host name."""
+    """Return the ``xn--`` form of a host by IDNA 2008; raise ValueError for an invalid host name."""
     return _uts46(host)
 
 
 def host_to_unicode(host: str) -> str:
-    """Return the Unicode form of a host by IDNA 2008; raise ValueError when a label cannot be read back."""
+    """Return the Unicode form of a host by IDNA 2008; raise ValueError for a label that cannot be decoded."""
     ascii_host = _uts46(host)
     return ".".join(_decode_label(label) for label in ascii_host.split("."))
 
@@ -41,7 +41,7 @@ def _check_characters(host: str) -> None:
 
 @bounded_cache(4096)
 def _uts46(host: str) -> str:
-    """Map, check and encode with the WHATWG host parser, which is UTS 46, non-transitional; then check the lengths."""
+    """Map, validate and encode with the WHATWG host parser (UTS 46, non-transitional), then check the lengths."""
     import url as whatwg
 
     _check_characters(host)
@@ -65,13 +65,13 @@ def _decode_label(label: str) -> str:
     if not label.startswith("xn--"):
         return label
     decoded = label[4:].encode("ascii").decode("punycode")
-    if decoded[2:4] == "--":  # UTS 46, CheckHyphens: such a label would be read as a prefix again
+    if decoded[2:4] == "--":  # UTS 46, CheckHyphens: such a label would look like a prefix again
         raise ValueError(f"Invalid IDNA2008 host label {label}: HYPHEN_3_4")
     return decoded
 
 
 def host_to_ascii_2003(host: str, *, strict: bool = False) -> str:
-    """Return the ``xn--`` form by IDNA 2003; ``strict`` refuses characters that Unicode 3.2 does not assign."""
+    """Return the ``xn--`` form by IDNA 2003; ``strict`` rejects characters that Unicode 3.2 does not assign."""
     _check_characters(host)
     labels = [_label_to_ascii_2003(host, label, strict) if label else "" for label in _DOTS.split(host)]
     ascii_host = ".".join(labels)
@@ -92,7 +92,7 @@ def _label_to_ascii_2003(host: str, label: str, strict: bool) -> str:
 
 
 def host_to_unicode_2003(host: str, *, strict: bool = False) -> str:
-    """Return the Unicode form by IDNA 2003; a label that cannot be read back stays as it is (RFC 3490 4.2)."""
+    """Return the Unicode form by IDNA 2003; labels that cannot be decoded are unchanged (RFC 3490 4.2)."""
     if len(host) > _MAX_CHARACTERS:
         return host
     return ".".join(_label_to_unicode_2003(label, strict) for label in _DOTS.split(host))
@@ -109,7 +109,7 @@ def _label_to_unicode_2003(label: str, strict: bool) -> str:
 
 
 def url_to_ascii(url: str) -> str | None:
-    """Return the URL with an ``xn--`` host in lower case, None when it is malformed (``URLUtil.toASCII``)."""
+    """Return the URL with an ``xn--`` host in lower case, None if it is malformed (``URLUtil.toASCII``)."""
     try:
         parsed = parse_url(url)
         if not parsed.host or (parsed.host.isascii() and parsed.host == parsed.host.lower()):
@@ -121,7 +121,7 @@ def url_to_ascii(url: str) -> str | None:
 
 
 def url_to_unicode(url: str) -> str | None:
-    """Return the URL with a Unicode host in lower case, None when it is malformed (``URLUtil.toUNICODE``)."""
+    """Return the URL with a Unicode host in lower case, None if it is malformed (``URLUtil.toUNICODE``)."""
     try:
         parsed = parse_url(url)
         host = parsed.host.lower()

@@ -1,7 +1,7 @@
-"""Which URLs ``java.net.URI`` takes: RFC 2396 with all of Unicode but spaces and control characters.
+"""Validates URLs as ``java.net.URI`` does: RFC 2396 with all of Unicode except spaces and control characters.
 
-Nutch takes dot segments and empty ones out of a path by way of that class; a URL that it refuses keeps its path, as the
-row keys of a table that Nutch wrote do.
+Nutch removes dot segments and empty segments with that class. A URL that the class rejects keeps its path, and so do
+the row keys of tables that Nutch wrote.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ def _run_of(marks: str) -> re.Pattern[str]:
 
 
 _PATH = _run_of(":@&=+$,;/")
-_URIC = _run_of(r";/?:@&=+$,\[\]")  # a query, a fragment, and all behind the protocol of a URL without slashes
+_URIC = _run_of(r";/?:@&=+$,\[\]")  # query, fragment, and the part after the protocol of a URL without slashes
 _REGISTRY = _run_of("$,;:@&=+")
 _USERINFO = _run_of(";:&=+$,")
 
 
 def is_uri(url: JavaURL) -> bool:
-    """Tell whether ``URL.toURI`` succeeds."""
+    """Return whether ``URL.toURI`` succeeds."""
     path = _PATH if url.authority or url.path.startswith("/") else _URIC
     return (
         _accepts_authority(url)

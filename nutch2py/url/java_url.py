@@ -1,8 +1,8 @@
-"""URLs as ``java.net.URL`` reads them: the reading on which Nutch's row keys, links and error texts rest.
+"""Parses URLs as ``java.net.URL`` does, which determines Nutch's row keys, links and error messages.
 
-Nothing is escaped, lower-cased (but the protocol) or checked beyond its form and its length; that is the normalizers'
-work. All of it takes time that grows with the length of the URL, no more: the URLs are those of strangers. Other
-readers of URLs (WHATWG, RFC 3986) part some URLs at other places, and so would give other row keys.
+Nothing is escaped, lower-cased (except the protocol) or validated beyond syntax and length, which the normalizers do.
+All functions take linear time, since URLs are untrusted input. Other parsers (WHATWG, RFC 3986) split some URLs
+differently, and would produce other row keys.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from nutch2py.url.url_length import MAX_LENGTH, check_length
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 KNOWN_PROTOCOLS = frozenset({"http", "https", "ftp", "file", "mailto", "jar"})
-"""Protocols that Java has a handler for; all others are malformed URLs to Nutch, as ``javascript:`` and ``tel:``."""
+"""Protocols with a handler in Java; to Nutch all others, such as ``javascript:`` and ``tel:``, are malformed URLs."""
 
-_SPACE = "".join(map(chr, range(33)))  # what Java trims from both ends
+_SPACE = "".join(map(chr, range(33)))  # Java trims these from both ends
 _PROTOCOL = re.compile(r"[^\W\d_](?:[^\W_]++|[.+\-]++)*+")
 _PORT = re.compile(r"[+-]?[0-9]+")
-_PORT_DIGITS = 10  # of an int of Java's, without zeros before it
+_PORT_DIGITS = 10  # of a Java int without leading zeros
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SIMPLE = re.compile(r"(https?)://([A-Za-z0-9._\-]+)(?::([0-9]{1,9}))?(/[^?#\x00-\x20]*)?(?:\?([^#\x00-\x20]*))?")
 
 
 class JavaURL(NamedTuple):
-    """The parts of a URL. ``port`` is -1 and ``query``, ``ref``, ``userinfo`` are None where the URL has none."""
+    """The parts of a URL. ``port`` is -1 and ``query``, ``ref``, ``userinfo`` are None if the URL has none."""
 
     protocol: str
     host: str
@@ -40,23 +40,23 @@ class JavaURL(NamedTuple):
 
     @property
     def file(self) -> str:
-        """The path and, after a question mark, the query."""
+        """The path with the query."""
         return self.path if self.query is None else f"{self.path}?{self.query}"
 
     @property
     def default_port(self) -> int:
-        """The port of the protocol, -1 where it has none."""
+        """The default port of the protocol, -1 if it has none."""
         return DEFAULT_PORTS.get(self.protocol, -1)
 
     def __str__(self) -> str:
-        """Return the URL as ``URL.toExternalForm`` writes it: no slashes where there is no authority."""
+        """Return the URL as ``URL.toExternalForm`` does, without slashes if it has no authority."""
         authority = f"//{self.authority}" if self.authority else ""
         ref = "" if self.ref is None else f"#{self.ref}"
         return f"{self.protocol}:{authority}{self.file}{ref}"
 
 
 def compose_url(protocol: str, host: str, port: int, file: str) -> str:
-    """Write a URL of its parts; ``port`` -1 leaves the port out, an IPv6 address gets its brackets."""
+    """Return the URL of these parts; ``port`` -1 omits the port, an IPv6 address is put in brackets."""
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
     authority = host if port == -1 else f"{host}:{port}"
@@ -64,7 +64,7 @@ def compose_url(protocol: str, host: str, port: int, file: str) -> str:
 
 
 def parse_url(url: str) -> JavaURL:
-    """Part an absolute URL; raise ValueError with the text of Java's MalformedURLException when it is none."""
+    """Parse an absolute URL; raise ValueError with the message of Java's MalformedURLException if it is malformed."""
     if len(url) > MAX_LENGTH:
         check_length(url)
     match = _SIMPLE.fullmatch(url)
@@ -76,7 +76,7 @@ def parse_url(url: str) -> JavaURL:
 
 
 def parse_relative(base: JavaURL, href: str) -> JavaURL:
-    """Part ``href``, taken as relative to ``base``, as ``new URL(base, href)`` does; ValueError when malformed."""
+    """Parse ``href`` relative to ``base`` as ``new URL(base, href)`` does; raise ValueError if it is malformed."""
     if len(href) > MAX_LENGTH:
         check_length(href)
     return _parse(base, href)
@@ -116,7 +116,7 @@ def _parse_mailto(parts: JavaURL, spec: str) -> JavaURL:
 
 
 def _parse_hierarchy(parts: JavaURL, spec: str, relative: bool) -> JavaURL:
-    """Read authority, path and query over what the context gave (``URLStreamHandler.parseURL``)."""
+    """Parse authority, path and query on top of the context's parts (``URLStreamHandler.parseURL``)."""
     query_only = relative and spec.startswith("?")
     spec, mark, query = spec.partition("?")
     if mark:
@@ -182,20 +182,20 @@ def _parse_port(port: str) -> int:
 
 
 def _remove_dot_segments(path: str) -> str:
-    """Take ``.`` and ``..`` segments out of a joined path; a ``..`` with nothing before it stays, as in Java."""
+    """Remove ``.`` and ``..`` segments of a joined path; a ``..`` without a segment before it is kept, as in Java."""
     if "/." not in path:
         return path[2:] if path.startswith("./") and len(path) > 2 else path
     segments: list[str] = []
     *folders, name = _CURRENT_DIR_SEGMENTS.sub("/", path).split("/")
     for segment in folders:
-        # Java never takes away what is before the first slash, nor a ".." at the begin of a rooted path; others it does
+        # Java never removes the part before the first slash, nor a ".." at the start of a rooted path
         if segment == ".." and len(segments) > 1 and (len(segments) > 2 or segments != ["", ".."]):
             segments.pop()
         else:
             segments.append(segment)
     path = "/".join([*segments, name])
     if path.endswith("/.."):
-        # Java looks for the first "/..", not the last, and leaves it when nothing stands before it
+        # Java searches for the first "/..", not the last, and keeps it if there is nothing before it
         start = path.rfind("/", 0, path.find("/.."))
         path = path if start < 0 else path[: start + 1]
     if path.startswith("./") and len(path) > 2:
@@ -209,7 +209,7 @@ _PLAIN_PATH = re.compile(r"/?[\w\-~%]+(?:[/.][\w\-~%=,&+@!$]+)*/?(?:\?[^#\x00-\x
 
 
 def url_resolver(base: JavaURL) -> Callable[[str], str]:
-    """Return :func:`resolve_url` for the links of a page: what ``base`` gives to all of them is put together once."""
+    """Return a function like :func:`resolve_url` for the links of a page, with the parts of ``base`` computed once."""
     plain = bool(base.host) and base.path.startswith("/") and "/." not in base.path
     root = f"{base.protocol}://{base.authority}"
     folder = root + base.path[: base.path.rfind("/") + 1]
@@ -231,9 +231,10 @@ def url_resolver(base: JavaURL) -> Callable[[str], str]:
 
 
 def resolve_url(base: str | JavaURL, href: str) -> str:
-    """Return ``href`` made absolute against ``base``, as ``URLUtil.resolveURL`` does; ValueError when malformed.
+    """Return the absolute URL of ``href`` relative to ``base``, as ``URLUtil.resolveURL`` does.
 
-    Unlike ``new URL(base, href)``, a href that is a query only keeps the last path segment of the base.
+    Unlike ``new URL(base, href)``, an href of only a query keeps the last path segment of the base. Raises ValueError
+    if the URL is malformed.
     """
     if len(href) > MAX_LENGTH:
         check_length(href)

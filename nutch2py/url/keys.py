@@ -1,7 +1,7 @@
 """Row keys: ``http://bar.foo.com:8983/to?a=b`` is the row ``com.foo.bar:http:8983/to?a=b``.
 
-The host is reversed, so that the pages of a domain stand together in the table. The form is TableUtil's of Nutch 2:
-user info and fragment are left out, the port is there when the URL writes it, and nothing is escaped or lower-cased.
+The host is reversed, so that the pages of a domain are adjacent in the table. The format is that of Nutch 2's
+TableUtil: without user info and fragment, with the port if the URL has one, and without escaping or lower-casing.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterable
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.url_length import MAX_LENGTH
 
-_MAX_HEADS, _MAX_HEAD = 65_536, 300  # remembered heads, and the characters of one: DNS has no longer names
+_MAX_HEADS, _MAX_HEAD = 65_536, 300  # cached heads, and their maximum length: DNS has no longer names
 _CLEAN_HEAD = re.compile(r"(https?)://([A-Za-z0-9\-_]+(?:\.[A-Za-z0-9\-_]+)*)(:[0-9]{1,9})?")
 _KEY_HEAD = re.compile(r"(\[[^/]*\]|[^:/]*):([a-z][a-z0-9+.\-]*)(?::([0-9]+))?")
 
-# "http://foo.com" -> "com.foo:http", and back: most URLs share their host with many others
+# "http://foo.com" -> "com.foo:http", and back: most URLs share their host with others
 _reversed_heads: dict[str, str] = {}
 _heads: dict[str, str] = {}
 
 
 def reverse_host(host: str) -> str:
-    """Return the host with its labels in reverse order; empty labels vanish (``a..b.com.`` is ``com.b.a``)."""
+    """Return the host with its labels in reverse order, without empty labels (``a..b.com.`` is ``com.b.a``)."""
     labels = [label for label in host.split(".") if label]
     return ".".join(reversed(labels)) if labels else host
 
@@ -33,8 +33,8 @@ def unreverse_host(reversed_host: str) -> str:
 
 
 def reverse_url(url: str) -> str:
-    """Return the row key of a URL; raise ValueError, with Java's text, when it is malformed."""
-    slash = url.find("/", 8)  # behind "https://"
+    """Return the row key of a URL; raise ValueError, with Java's message, if it is malformed."""
+    slash = url.find("/", 8)  # after "https://"
     if len(url) > MAX_LENGTH:
         return _reverse(url, url)
     head = _reversed_heads.get(url[:slash] if slash > 0 else url)
@@ -47,7 +47,7 @@ def reverse_url(url: str) -> str:
 
 
 def reverse_urls(urls: Iterable[str]) -> list[str | None]:
-    """Return the row keys of many URLs as :func:`reverse_url` does one by one, None for those that are malformed."""
+    """Return the row keys of many URLs (see :func:`reverse_url`), None for malformed ones."""
     keys: list[str | None] = []
     known = _reversed_heads.get
     for url in urls:
@@ -65,7 +65,7 @@ def reverse_urls(urls: Iterable[str]) -> list[str | None]:
 def _reverse(url: str, head: str) -> str:
     parsed = parse_url(url)
     host, file = parsed.host, parsed.file
-    # Nutch 2 reads an IPv6 key back as "://["; kept whole, with its brackets, the address comes back
+    # Nutch 2 converts an IPv6 key back to "://["; the address is kept whole here, so that it is preserved
     reversed_host = host if host.startswith("[") else reverse_host(host)
     port = "" if parsed.port == -1 else f":{parsed.port}"
     reversed_head = f"{reversed_host}:{parsed.protocol}{port}"
@@ -78,7 +78,7 @@ def _reverse(url: str, head: str) -> str:
 
 
 def unreverse_url(key: str) -> str:
-    """Return the URL of a row key; raise ValueError, which names the key, when it is none or longer than URLs are."""
+    """Return the URL of a row key; raise ValueError if the key is invalid or too long."""
     if len(key) > MAX_LENGTH:
         raise ValueError(f"not a row key: {key[:_MAX_HEAD]!r}... has {len(key)} characters, the limit is {MAX_LENGTH}")
     slash = key.find("/")
@@ -89,7 +89,7 @@ def unreverse_url(key: str) -> str:
 
 
 def url_or_key(key: str, unreverse: Callable[[str], str] = unreverse_url) -> str:
-    """Return what a row key stands for, the key itself when another program wrote one that is none."""
+    """Return the URL of a row key, or the key itself if it is invalid."""
     try:
         return unreverse(key)
     except ValueError:
@@ -111,6 +111,6 @@ def _unreverse_head(key: str, reversed_head: str) -> str:
 
 
 def reversed_host_of_key(key: str) -> str:
-    """Return the reversed host of a row key, which is the key of its row in the host table."""
+    """Return the reversed host of a row key, which is its row key in the host table."""
     end = key.find("]") if key.startswith("[") else -1
     return key[: end + 1] if end >= 0 else key.partition(":")[0]

@@ -1,7 +1,7 @@
-"""The rule files of normalizers and filters: where their text comes from, and how an error in them is told.
+"""Reads the rule files of normalizers and filters, and reports errors in them.
 
-Expressions that can take much longer than their URL is long are named when they are read
-(``urlfilter.regex.unsafe``): a page can hold a link that was made for them.
+Expressions with more than linear time in the length of a URL are reported when they are read
+(``urlfilter.regex.unsafe``), since a page can contain a link that exploits them.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from nutch2py.url.regex.regex_complexity import RegexComplexity, estimate_comple
 
 
 class RuleFile(NamedTuple):
-    """The text of rules and its name for messages: a path, or the property that holds the text."""
+    """The text of rules, and its name for messages: a path, or the property with the text."""
 
     name: str
     text: str
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Yield every line that is neither blank nor a ``#`` comment, with its number; space at the ends is kept."""
+        """Yield (number, line) for every line that is neither blank nor a ``#`` comment, with outer spaces."""
         for number, line in enumerate(self.text.split("\n"), 1):
             line = line.removesuffix("\r")
             if line.strip() and not line.startswith("#"):
                 yield number, line
 
     def error(self, number: int, reason: str) -> ConfigurationError:
-        """Return the error of a line, with the file and the number to look at."""
+        """Return the error for a line, with the file and the line number."""
         return ConfigurationError(f"{self.name}, line {number}: {reason}: correct or remove the rule")
 
     def compile(self, number: int, pattern: str) -> re.Pattern[str]:
-        """Compile a Java pattern of a line."""
+        """Compile the Java pattern of a line."""
         try:
             return compile_java(pattern)
         except ValueError as error:
@@ -46,21 +46,29 @@ class RuleFile(NamedTuple):
 def check_regex_complexity(
     conf: Configuration, name: str, patterns: Iterable[tuple[str, re.Pattern[str]]], *, fullmatch: bool = False
 ) -> None:
-    """Name the patterns whose time can grow faster than a URL; each comes with its place, as ``line 7``.
+    """Report the patterns with more than linear time, by ``urlfilter.regex.unsafe``: ``warn`` or ``refuse``.
 
-    ``urlfilter.regex.unsafe`` says how: ``warn``, or ``refuse`` as a ConfigurationError. ``fullmatch``: they have to
-    match the whole of a URL.
+    Args:
+        conf: The configuration.
+        name: Name of the rule file.
+        patterns: Pairs of a location, such as ``line 7``, and a pattern.
+        fullmatch: The patterns must match the whole URL.
+
+    Raises:
+        ConfigurationError: The property is ``refuse`` and a pattern takes more than linear time.
     """
     mode = conf.get_trimmed("urlfilter.regex.unsafe", "warn").lower()
     if mode not in {"warn", "refuse"}:
         raise ConfigurationError(f"property urlfilter.regex.unsafe is {mode!r}: set it to warn or refuse")
-    grown = [(place, estimate_complexity(pattern, fullmatch)) for place, pattern in patterns]
-    for growth, what in _COMPLEXITY_MESSAGES:
-        places = ", ".join(place for place, found in grown if found == growth)
-        if places and mode == "refuse":
-            raise ConfigurationError(f"{name}, {places}: {what}: {_REMEDY}, or set urlfilter.regex.unsafe to warn")
-        if places:
-            _warn_once(current_reporter(), f"{name}, {places}: {what}: {_REMEDY}")
+    estimates = [(location, estimate_complexity(pattern, fullmatch)) for location, pattern in patterns]
+    for complexity, problem in _COMPLEXITY_MESSAGES:
+        locations = ", ".join(location for location, found in estimates if found == complexity)
+        if locations and mode == "refuse":
+            raise ConfigurationError(
+                f"{name}, {locations}: {problem}: {_REMEDY}, or set urlfilter.regex.unsafe to warn"
+            )
+        if locations:
+            _warn_once(current_reporter(), f"{name}, {locations}: {problem}: {_REMEDY}")
 
 
 _COMPLEXITY_MESSAGES = (
@@ -71,14 +79,14 @@ _REMEDY = "let no two repeats read the same text, begin with ^, or give repeats 
 
 
 @lru_cache(maxsize=1024)
-def _warn_once(taken: Reporter | None, message: str) -> None:
-    """Warn, once for each who takes it: every scope and every task of a process reads the same files."""
-    del taken
+def _warn_once(reporter: Reporter | None, message: str) -> None:
+    """Log a warning once per reporter: every scope and task of a process reads the same files."""
+    del reporter
     warn(message)
 
 
 def read_rules(conf: Configuration, prefix: str, default_file: str) -> RuleFile:
-    """Return the rules of ``<point>.rules`` (a value, which comes first) or of the file that ``<point>.file`` names."""
+    """Return the rules in the property ``<prefix>.rules`` or else in the file named by ``<prefix>.file``."""
     text = conf.get(f"{prefix}.rules")
     if text:
         return RuleFile(f"property {prefix}.rules", text)
@@ -86,11 +94,11 @@ def read_rules(conf: Configuration, prefix: str, default_file: str) -> RuleFile:
 
 
 def read_rules_file(conf: Configuration, name: str, file: str) -> RuleFile:
-    """Return the rules of ``file``, which the property ``name`` gives."""
+    """Return the rules of ``file``, the value of the property ``name``."""
     path = conf.resource(file)
     text = conf.resource_text(file)
     if path is None or text is None:
         raise ConfigurationError(
-            f"the rules file {file} is in no configuration folder: put it beside nutch-site.xml or correct {name}"
+            f"rules file {file} not found in the configuration folders: put it next to nutch-site.xml or correct {name}"
         )
     return RuleFile(str(path), text)

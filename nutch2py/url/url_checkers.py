@@ -1,4 +1,4 @@
-"""What URLFilterChecker and URLNormalizerChecker do with a list of URLs: a line in, a line out."""
+"""Line-by-line filtering and normalization of URLs for URLFilterChecker and URLNormalizerChecker."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nutch2py.url.normalizers.url_normalizers import SCOPE_DEFAULT, URLNormalize
 def normalize_lines(
     conf: Configuration, lines: Iterable[str], scope: str = SCOPE_DEFAULT, normalizer_name: str | None = None
 ) -> Iterator[str]:
-    """Yield each URL's canonical form, "" where it is malformed or dropped; by one normalizer or all of the scope."""
+    """Yield the canonical form of each URL, "" if it is malformed or dropped, by one normalizer or all of the scope."""
     if normalizer_name is None:
         normalize = URLNormalizers(conf, scope).normalize_or_raise
     else:
@@ -31,7 +31,7 @@ def normalize_lines(
 
 
 def filter_lines(conf: Configuration, lines: Iterable[str], filter_name: str | None = None) -> Iterator[str]:
-    """Yield ``+URL`` or ``-URL`` for each URL; by one filter or by all that are enabled."""
+    """Yield ``+URL`` or ``-URL`` for each URL, by one filter or all enabled ones."""
     accept = (
         URLFilters(conf).filter if filter_name is None else create_named_plugin(conf, "urlfilter", filter_name).filter
     )

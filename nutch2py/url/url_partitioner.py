@@ -1,4 +1,4 @@
-"""Which fetch task gets a URL: the pages of one host (domain, address) always go to the same one."""
+"""Assigns URLs to fetch tasks: all pages of one host (domain, address) belong to the same task."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 
 @bounded_cache(65_536)
 def java_hash(text: str) -> int:
-    """Return ``String.hashCode``, -2**31 to 2**31 - 1: the same in every process, which Python's ``hash`` is not."""
+    """Return Java's ``String.hashCode``, -2**31 to 2**31 - 1, which is the same in every process."""
     value = 0
     units = text.encode("utf-16-be", "surrogatepass")
     for high, low in zip(units[::2], units[1::2], strict=True):
@@ -26,15 +26,16 @@ def java_hash(text: str) -> int:
 
 
 def choose_partition_seed(conf: Configuration, batch_id: str) -> int:
-    """Return ``partition.url.seed``; where that is 0, a number of the batch, the same for every task and every rerun.
+    """Return ``partition.url.seed``, or a number derived from the batch id if that is 0.
 
-    Hosts then meet others in each batch, so that none is slow for ever for standing beside a slow one.
+    The number is the same for all tasks and reruns of a batch. Each batch groups hosts differently, so that a host does
+    not always share its task with the same slow host.
     """
     return conf.get_int("partition.url.seed", 0) or crc32(batch_id.encode("utf-8", "surrogateescape"))
 
 
 def _mix_bits(value: int) -> int:
-    """Return 32 bits of which each depends on each of ``value``'s (the last step of MurmurHash3)."""
+    """Return 32 mixed bits of ``value`` (the finalizer of MurmurHash3)."""
     value &= 0xFFFFFFFF
     value = ((value ^ value >> 16) * 0x85EBCA6B) & 0xFFFFFFFF
     value = ((value ^ value >> 13) * 0xC2B2AE35) & 0xFFFFFFFF
@@ -42,26 +43,26 @@ def _mix_bits(value: int) -> int:
 
 
 class URLPartitioner:
-    """Partitions by ``mode``, else by ``partition.url.mode``.
+    """Partition URLs by ``mode`` (default: ``partition.url.mode``).
 
-    ``seed``, else ``partition.url.seed``, moves hosts to other partitions. With 0 partitions are those of Nutch; with
-    another number hash and seed are mixed, where Nutch's "exclusive or" has the same hosts meet in another partition
-    whenever there are 2, 4, 8, … of them.
+    ``seed`` (default: ``partition.url.seed``) moves hosts to other partitions. With 0 the partitions are those of
+    Nutch. Otherwise hash and seed are mixed: Nutch's "exclusive or" keeps the same hosts together if there are 2, 4, 8,
+    … partitions.
     """
 
     def __init__(self, conf: Configuration, mode: str = "", seed: int | None = None) -> None:
         self.mode = mode or conf.get_trimmed("partition.url.mode", BY_HOST)
         if self.mode not in {BY_HOST, BY_DOMAIN, BY_IP}:
-            warn(f"partition.url.mode is {self.mode}, which is not byHost, byDomain or byIP: byHost is taken")
+            warn(f"partition.url.mode is {self.mode}, which is not byHost, byDomain or byIP: using byHost")
             self.mode = BY_HOST
         self.seed = conf.get_int("partition.url.seed", 0) if seed is None else seed
         self._normalize = URLNormalizers(conf, SCOPE_PARTITION).normalize
         self._resolve = HostResolver(HostsFile.from_conf(conf)).resolve
 
     def key(self, url: str) -> str:
-        """Return what holds pages together: host, domain or address; the URL itself when it is malformed.
+        """Return the grouping key of a URL: host, domain or address, or the URL itself if it is malformed.
 
-        A host whose address is not known is its own key. The normalizers of scope ``partition`` run first.
+        A host that cannot be resolved is its own key. The normalizers of scope ``partition`` run first.
         """
         url = self._normalize(url) or url
         try:

@@ -1,8 +1,7 @@
-"""The parts of a URL that the jobs ask for: host, registered domain, public suffix, and which URL represents a page.
+"""Host, registered domain and public suffix of a URL, and the choice of the URL that represents a page.
 
-A domain is what the public suffix list says (its ICANN part: ``uk.com`` is a domain, ``co.uk`` a suffix). A last label
-that is not on the list counts as a suffix, as the list's own rule ``*`` has it. IP addresses and single labels are
-their own domain.
+Domains follow the ICANN part of the public suffix list: ``uk.com`` is a domain, ``co.uk`` a suffix. A last label that
+is not on the list counts as a suffix, by the list's rule ``*``. IP addresses and single labels are their own domain.
 """
 
 from __future__ import annotations
@@ -50,12 +49,12 @@ def _suffix_list() -> PublicSuffixList:
 
 
 def host_of(url: str) -> str:
-    """Return the host in lower case, "" where there is none; raise ValueError when the URL is malformed."""
+    """Return the host in lower case, "" if there is none; raise ValueError if the URL is malformed."""
     return parse_url(url).host.lower()
 
 
 def domain_of(url: str) -> str:
-    """Return the registered domain of the URL's host; raise ValueError when the URL is malformed."""
+    """Return the registered domain of the URL's host; raise ValueError if the URL is malformed."""
     return domain_of_host(parse_url(url).host)
 
 
@@ -65,15 +64,16 @@ def suffix_of(url: str) -> str | None:
 
 
 def tld_of(url: str) -> str | None:
-    """Return the last label of the public suffix, None where there is none."""
+    """Return the last label of the public suffix, None if there is none."""
     suffix = suffix_of(url)
     return None if suffix is None else suffix.rpartition(".")[2]
 
 
 def parent_domains(host: str, max_length: int) -> Iterator[str]:
-    """Yield what stands behind each dot of a host, the longest first; none with more than ``max_length`` characters.
+    """Yield the parent domains of a host, longest first, those with at most ``max_length`` characters.
 
-    A table of domains knows its longest name; without that bound a host of many dots costs the square of its length.
+    Callers pass the length of the longest name they look for: without a limit, a host of many dots takes quadratic
+    time.
     """
     at = host.find(".", max(len(host) - max_length - 1, 0))
     while at >= 0:
@@ -82,12 +82,12 @@ def parent_domains(host: str, max_length: int) -> Iterator[str]:
 
 
 def segments_of(url: str) -> list[str]:
-    """Return the labels of the host; an IPv4 address is one segment."""
+    """Return the labels of the host; an IPv4 address is a single segment."""
     host = parse_url(url).host
     if _IPV4.fullmatch(host):
         return [host]
     labels = host.split(".")
-    while len(labels) > 1 and not labels[-1]:  # as Java's split: no empty labels at the end
+    while len(labels) > 1 and not labels[-1]:  # Java's split drops empty labels at the end
         labels.pop()
     return labels
 
@@ -109,7 +109,7 @@ def suffix_of_host(host: str) -> str | None:
 
 @bounded_cache(65_536)
 def domain_of_host(host: str) -> str:
-    """Return the registered domain of a host: the public suffix and one label; the host itself where there is none."""
+    """Return the registered domain of a host (public suffix and one label), or the host itself if it has none."""
     host = host.lower().removesuffix(".")
     suffix = suffix_of_host(host)
     if suffix is None:
@@ -121,7 +121,7 @@ def domain_of_host(host: str) -> str:
 
 
 def choose_repr(source: str, target: str, temporary: bool) -> str:
-    """Return which end of a redirect represents the page in the index (``URLUtil.chooseRepr``).
+    """Return the end of a redirect that represents the page in the index (``URLUtil.chooseRepr``).
 
     Another domain: the target. Permanent: the source if it is a home page, else the target. Temporary: the one home
     page of the two; on one host the one with fewer path segments, then the shorter; else the host with fewer labels;

@@ -63,5 +63,5 @@ def test_substitutions_match_java(pattern: str, replacement: str, text: str, res
 
 @pytest.mark.parametrize("replacement", ["$", "$x", "\\", "a${}"])
 def test_malformed_substitution_is_reported(replacement: str) -> None:
-    with pytest.raises(ValueError, match="no group"):
+    with pytest.raises(ValueError, match="invalid group reference"):
         translate_replacement(replacement, 1)

@@ -1,8 +1,8 @@
-"""urlfilter-automaton: rules in the small expression language of the dk.brics automaton library.
+"""urlfilter-automaton: rules in the regular expression language of the dk.brics automaton library.
 
-The lines are those of urlfilter-regex, but an expression has to match the whole URL, and the language differs: no
-anchors and no back references, ``@`` is any string, ``"text"`` is that text, ``()`` is nothing. Its complement ``~``,
-intersection ``&``, intervals ``<1-9>`` and empty language ``#`` have no counterpart here and are refused.
+The lines have the format of urlfilter-regex, but an expression must match the whole URL, and the language differs: it
+has no anchors and no back references, ``@`` is any string, ``"text"`` is a literal, ``()`` is the empty string.
+Complement ``~``, intersection ``&``, intervals ``<1-9>`` and the empty language ``#`` are not supported.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _CLASS = re.compile(r"\[(\^?)((?:\\.|[^\]\\])+)\]", re.DOTALL)
 
 
 def translate_automaton(expression: str) -> str:
-    """Return the expression in the language of :mod:`re`, for ``fullmatch``; raise ValueError when it has none."""
+    """Translate the expression for ``fullmatch`` of :mod:`re`; raise ValueError if it is not supported."""
     out: list[str] = []
-    starts: list[int] = []  # where, in out, each open group begins
+    starts: list[int] = []  # index in out of each open group
     at = 0
-    atom = -1  # where the last atom begins, so that a repeat of a repeat can be put in a group
+    atom = -1  # index of the last atom, so that a repeat of a repeat can be put in a group
     while at < len(expression):
         character = expression[at]
         repeat = _REPEAT.match(expression, at)
@@ -60,7 +60,7 @@ def translate_automaton(expression: str) -> str:
 
 
 def _read_atom(expression: str, at: int) -> tuple[str, int]:
-    """Return one literal, class, string or wildcard, and the place behind it."""
+    """Return one literal, class, string or wildcard, and the position after it."""
     character = expression[at]
     if character == "[":
         match = _CLASS.match(expression, at)
@@ -82,7 +82,7 @@ def _read_atom(expression: str, at: int) -> tuple[str, int]:
 
 
 class AutomatonURLFilter(URLFilter):
-    """The rules in the order of the file; the first that matches the whole URL decides."""
+    """Filter by the first rule of the file that matches the whole URL."""
 
     java_class = "org.apache.nutch.urlfilter.automaton.AutomatonURLFilter"
 

@@ -1,8 +1,8 @@
-"""urlfilter-domain and urlfilter-domaindenylist: crawl only, or never, what is listed.
+"""urlfilter-domain and urlfilter-domaindenylist: accept, or reject, URLs of the listed domains.
 
 A line of domain-urlfilter.txt (domaindenylist-urlfilter.txt) is a public suffix (``org``, ``co.uk``), a domain
-(``apache.org``) or a host (``www.apache.org``). International names may be written in either form on both sides:
-``flå.no`` is ``xn--fl-zia.no``.
+(``apache.org``) or a host (``www.apache.org``). International names are equal in both forms: ``flå.no`` is
+``xn--fl-zia.no``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _DomainSet:
         self.names = frozenset(_host_to_ascii(line.strip().lower()) for _, line in rules.lines())
 
     def contains(self, url: str) -> bool:
-        """Tell whether suffix, domain or host of the URL is listed; raise ValueError when it is malformed."""
+        """Return whether suffix, domain or host of the URL is listed; raise ValueError if it is malformed."""
         host = _host_to_ascii(parse_url(url).host.lower())
         return host in self.names or domain_of_host(host) in self.names or suffix_of_host(host) in self.names
 
@@ -36,7 +36,7 @@ def _host_to_ascii(host: str) -> str:
 
 
 class DomainURLFilter(URLFilter):
-    """Accepts what is listed; an empty list accepts everything."""
+    """Accept URLs of listed domains; an empty list accepts everything."""
 
     java_class = "org.apache.nutch.urlfilter.domain.DomainURLFilter"
 
@@ -44,7 +44,7 @@ class DomainURLFilter(URLFilter):
         self._domains = _DomainSet(conf, "urlfilter.domain", "domain-urlfilter.txt")
 
     def filter(self, url: str) -> str | None:
-        """Return the URL if it is listed, else None."""
+        """Return the URL if its domain is listed, else None."""
         if not self._domains.names:
             return url
         try:
@@ -54,7 +54,7 @@ class DomainURLFilter(URLFilter):
 
 
 class DomainDenylistURLFilter(URLFilter):
-    """Rejects what is listed, and malformed URLs."""
+    """Reject URLs of listed domains, and malformed URLs."""
 
     java_class = "org.apache.nutch.urlfilter.domaindenylist.DomainDenylistURLFilter"
 
@@ -62,7 +62,7 @@ class DomainDenylistURLFilter(URLFilter):
         self._domains = _DomainSet(conf, "urlfilter.domaindenylist", "domaindenylist-urlfilter.txt")
 
     def filter(self, url: str) -> str | None:
-        """Return the URL unless it is listed."""
+        """Return the URL, or None if its domain is listed."""
         try:
             return None if self._domains.contains(url) else url
         except ValueError:

@@ -1,9 +1,10 @@
-"""urlfilter-fast: deny rules kept by host and domain, for lists of many thousands, from fast-urlfilter.txt.
+"""urlfilter-fast: deny rules by host and domain, for many thousands of rules, from fast-urlfilter.txt.
 
-A block ``Host www.example.org`` or ``Domain example.org`` (``Domain .`` is every URL) holds lines ``DenyPath pattern``
-and ``DenyPathQuery pattern``; ``.*`` denies all. ``#`` begins a comment anywhere. A URL is looked up by host, then by
-each domain above it; the first rule that matches rejects it, and one that none matches is accepted. Longer URLs, paths
-and queries than ``urlfilter.fast.url[.path|.query].max.length`` are rejected. The file may be gzipped or bzipped.
+A block ``Host www.example.org`` or ``Domain example.org`` (``Domain .`` is every URL) contains lines ``DenyPath
+pattern`` and ``DenyPathQuery pattern``; ``.*`` denies all. ``#`` starts a comment anywhere. Rules are looked up by
+host, then by each parent domain; the first matching rule rejects the URL, and URLs without a matching rule are
+accepted. URLs, paths and queries longer than ``urlfilter.fast.url[.path|.query].max.length`` are rejected. The file may
+be gzipped or bzipped.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class _Rule(NamedTuple):
 
 
 class FastURLFilter(URLFilter):
-    """Rules by host and by domain."""
+    """Filter by deny rules of the host and its parent domains."""
 
     java_class = "org.apache.nutch.urlfilter.fast.FastURLFilter"
 
@@ -61,7 +62,7 @@ class FastURLFilter(URLFilter):
             if word in {"Host", "Domain"}:
                 current = (self._hosts if word == "Host" else self._domains).setdefault(value, [])
             elif current is None:
-                raise rules.error(number, f"{word} stands before any Host or Domain")
+                raise rules.error(number, f"{word} is before any Host or Domain")
             else:
                 matches = None
                 if value not in _CATCH_ALL:
@@ -71,7 +72,7 @@ class FastURLFilter(URLFilter):
                 current.append(_Rule(matches, word == "DenyPathQuery"))
 
     def filter(self, url: str) -> str | None:
-        """Return the URL unless it is too long, malformed or denied."""
+        """Return the URL, or None if it is too long, malformed or denied."""
         if 0 <= self._max_url < len(url):
             return None
         try:

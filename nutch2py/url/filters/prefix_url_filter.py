@@ -1,4 +1,4 @@
-"""urlfilter-prefix: accepts URLs that begin with a line of prefix-urlfilter.txt."""
+"""urlfilter-prefix: accepts URLs that start with a line of prefix-urlfilter.txt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nutch2py.url.rule_files import read_rules
 
 
 class PrefixURLFilter(URLFilter):
-    """The prefixes; with none, every URL is rejected."""
+    """Filter by prefixes; without any, every URL is rejected."""
 
     java_class = "org.apache.nutch.urlfilter.prefix.PrefixURLFilter"
 
@@ -17,5 +17,5 @@ class PrefixURLFilter(URLFilter):
         self._prefixes = tuple(line for _, line in rules.lines() if not line.startswith(" "))
 
     def filter(self, url: str) -> str | None:
-        """Return the URL if it begins with a prefix, else None."""
+        """Return the URL if it starts with a prefix, else None."""
         return url if url.startswith(self._prefixes) else None

@@ -1,7 +1,7 @@
-"""urlfilter-regex: the first rule that matches anywhere in the URL decides, from regex-urlfilter.txt.
+"""urlfilter-regex: the first rule of regex-urlfilter.txt that matches anywhere in the URL decides.
 
-``+pattern`` accepts, ``-pattern`` rejects, ``#`` begins a comment; a URL that no rule matches is rejected. Between
-``> www.example.org`` and ``<`` stand rules for that host or domain only (Nutch 1).
+``+pattern`` accepts, ``-pattern`` rejects, ``#`` starts a comment; a URL that no rule matches is rejected. Rules
+between ``> www.example.org`` and ``<`` apply to that host or domain only (Nutch 1).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nutch2py.url.url_parts import domain_of_host
 
 
 class SignedRule(NamedTuple):
-    """A line of a rules file: ``scope`` is the host or domain that it is for, None for all."""
+    """A line of a rules file. ``scope`` is the host or domain that it applies to, None for all."""
 
     number: int
     accepts: bool
@@ -28,7 +28,7 @@ class SignedRule(NamedTuple):
 
 
 def parse_signed_rules(rules: RuleFile) -> Iterator[SignedRule]:
-    """Yield the rules of a file of ``+`` and ``-`` lines; raise ConfigurationError for a line that is neither."""
+    """Yield the rules of a file of ``+`` and ``-`` lines; raise ConfigurationError for any other line."""
     scope: str | None = None
     for number, line in rules.lines():
         first, rest = line[0], line[1:]
@@ -38,8 +38,8 @@ def parse_signed_rules(rules: RuleFile) -> Iterator[SignedRule]:
             scope = None
         elif first in "+-":
             yield SignedRule(number, first == "+", rest, scope)
-        elif first != " ":  # Nutch takes an indented line for a comment
-            raise rules.error(number, f"{line!r} begins with neither + nor -")
+        elif first != " ":  # to Nutch an indented line is a comment
+            raise rules.error(number, f"{line!r} starts with neither + nor -")
 
 
 class _Rule(NamedTuple):
@@ -50,7 +50,7 @@ class _Rule(NamedTuple):
 
 
 class RegexURLFilter(URLFilter):
-    """The rules, each behind a cheap test that proves for most URLs that it cannot match."""
+    """Filter by the first matching rule; a prefilter skips most rules that cannot match a URL."""
 
     java_class = "org.apache.nutch.urlfilter.regex.RegexURLFilter"
 
@@ -66,7 +66,7 @@ class RegexURLFilter(URLFilter):
     @staticmethod
     def _compile(rules: RuleFile, rule: SignedRule) -> re.Pattern[str]:
         pattern = rules.compile(rule.number, rule.expression)
-        # ".*" before the rest of a search changes nothing but the time it takes
+        # a search does not need a leading ".*", which only costs time
         shorter = re.sub(r"^(?:\.\*)+(?![?+*{])", "", rule.expression)
         if shorter != rule.expression:
             pattern = rules.compile(rule.number, shorter)

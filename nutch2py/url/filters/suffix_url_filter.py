@@ -1,7 +1,7 @@
-"""urlfilter-suffix: accepts or rejects URLs by how they end, from suffix-urlfilter.txt.
+"""urlfilter-suffix: accepts or rejects URLs by their suffix, from suffix-urlfilter.txt.
 
-A line ``+`` accepts what ends with none of the suffixes, ``-`` (the default) what ends with one. ``I`` behind the sign
-ignores case, ``P`` looks at the path only; so ``+IP``. The last such line gives the sign.
+A line ``+`` accepts URLs without a listed suffix, ``-`` (the default) URLs with one. After the sign, ``I`` ignores case
+and ``P`` compares the path only, as in ``+IP``. The last such line applies.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nutch2py.url.rule_files import read_rules
 
 
 class SuffixURLFilter(URLFilter):
-    """The suffixes and the mode of the file."""
+    """Filter by the suffixes and the mode of the file."""
 
     java_class = "org.apache.nutch.urlfilter.suffix.SuffixURLFilter"
 
@@ -34,9 +34,9 @@ class SuffixURLFilter(URLFilter):
         self._suffixes = tuple(suffix.lower() if self._ignores_case else suffix for suffix in suffixes)
 
     def filter(self, url: str) -> str | None:
-        """Return the URL, or None when the mode rejects how it ends."""
+        """Return the URL, or None if its suffix is rejected."""
         text = url.lower() if self._ignores_case else url
         if self._path_only:
-            with suppress(ValueError):  # of a malformed URL the whole is looked at, as in Nutch
+            with suppress(ValueError):  # a malformed URL is compared as a whole, as in Nutch
                 text = parse_url(text).path
         return url if text.endswith(self._suffixes) != self._accepts_others else None

@@ -1,4 +1,4 @@
-"""The enabled URL filters as one: a URL belongs to the crawl when it is not too long and every filter accepts it."""
+"""Chain of the enabled URL filters: a URL is accepted if it is not too long and every filter accepts it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from nutch2py.interfaces import URLFilter
 
 SKIPPED_LINKS_GROUP = "links_left_out"
-"""The group of counters: links that no rule lets in, by the property or the plug-in that decides."""
+"""Counter group of skipped links, by the property or plug-in that rejects them."""
 TOO_LONG, MALFORMED, NOFOLLOW, REDIRECT, META_REFRESH = (
     "http.url.limit",
     "malformed",
@@ -23,12 +23,12 @@ TOO_LONG, MALFORMED, NOFOLLOW, REDIRECT, META_REFRESH = (
     "redirect",
     "meta_refresh",
 )
-"""Names in that group: of URLs that are too long, are none, are nofollow, and of redirects that lead nowhere."""
-_UNSAFE = re.compile(r"[^!#-;=?-\[\]_a-z~]+")  # what no URL may have in it (RFC 3986, section 2)
+"""Counters of that group: too long, malformed and nofollow links, and rejected targets of redirects."""
+_UNSAFE = re.compile(r"[^!#-;=?-\[\]_a-z~]+")  # characters that are not allowed in a URL (RFC 3986, section 2)
 
 
 class URLFilters:
-    """Runs the filters in the order of ``urlfilter.order``; when that is set, only the filters that it names."""
+    """Run the filters in the order of ``urlfilter.order``; if it is set, only the filters that it names."""
 
     def __init__(self, conf: Configuration) -> None:
         order = (conf.get("urlfilter.order") or "").replace(",", " ").split()
@@ -45,9 +45,10 @@ class URLFilters:
         self._filter_methods = [found.filter for found in self.filters]
 
     def filter(self, url: str) -> str | None:
-        """Return the URL, or None when it is longer than ``http.url.limit`` or a filter rejects it.
+        """Return the URL, or None if it is longer than ``http.url.limit`` or a filter rejects it.
 
-        What a filter raises is a :class:`nutch2py.plugins.plugin_failures.PluginError`.
+        Raises:
+            PluginError: A filter raised an error.
         """
         if len(url) > self._limit:
             return None
@@ -62,7 +63,7 @@ class URLFilters:
         return found
 
     def rejecting_filter(self, url: str) -> str:
-        """Return the id of the filter that rejects a URL which :meth:`filter` does, or :data:`TOO_LONG`."""
+        """Return the id of the filter that rejects a URL that :meth:`filter` rejects, or :data:`TOO_LONG`."""
         if len(url) > self._limit:
             return TOO_LONG
         for plugin in self.filters:
@@ -70,13 +71,13 @@ class URLFilters:
             if found is None:
                 return plugin_id_of(plugin)
             url = found
-        return MALFORMED  # it takes another URL, or changes its mind
+        return MALFORMED  # a filter is not deterministic
 
     def filter_link(self, url: str) -> str | None:
-        """Return what :meth:`filter` does; of a URL that is rejected as it is written, what it does of the escaped one.
+        """Return the result of :meth:`filter` for the URL, or for the escaped URL if the first one is rejected.
 
-        Pages write links in any letters, and browsers escape them. Nutch, whose validator takes none but ASCII, has no
-        such page. Where the filters take them as they are written, row keys stay as they were.
+        Pages contain links with unescaped characters, which browsers escape. Nutch's validator accepts ASCII only, so
+        Nutch skips such pages. If the filters accept the unescaped URL, the row key is unchanged.
         """
         found = self.filter(url)
         if found is not None or not self._try_escaped or not _UNSAFE.search(url):
@@ -85,11 +86,11 @@ class URLFilters:
 
 
 def escape_url(url: str) -> str:
-    """Return a URL with what no URL may have in it escaped as UTF-8 behind its host (URL standard, section 4.4).
+    """Return a URL with invalid characters after the host escaped as UTF-8 (URL standard, section 4.4).
 
-    >>> escaped("http://straße.de/süß und sauer?q=%41")
+    >>> escape_url("http://straße.de/süß und sauer?q=%41")
     'http://straße.de/s%C3%BC%C3%9F%20und%20sauer?q=%41'
-    >>> escaped('http://h/{a|b}?"<c>"')
+    >>> escape_url('http://h/{a|b}?"<c>"')
     'http://h/%7Ba%7Cb%7D?%22%3Cc%3E%22'
     """
     start = url.find("/", url.find("://") + 3) if "://" in url else -1

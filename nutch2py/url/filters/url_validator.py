@@ -1,7 +1,7 @@
-"""urlfilter-validator: accepts URLs of plain ASCII whose host is an IPv4 address or a name with a top-level domain.
+"""urlfilter-validator: accepts ASCII URLs with an IPv4 address or a host name with a top-level domain.
 
-``http://localhost/`` is rejected, as are a port without digits, user info, and a path with more ``..`` than it has
-segments to go up. ``urlfilter.tld.length`` bounds the top-level domain.
+``http://localhost/`` is rejected, as are a port without digits, user info, and a path with more ``..`` than parent
+segments. ``urlfilter.tld.length`` limits the length of the top-level domain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DOTS, _SLASHES = re.compile(r"(?=\.\.)"), re.compile(r"(?=//)")
 
 
 class UrlValidator(URLFilter):
-    """One expression, and what an expression cannot say."""
+    """Filter by a regular expression and the depth of the path."""
 
     java_class = "org.apache.nutch.urlfilter.validator.UrlValidator"
 
@@ -35,7 +35,7 @@ class UrlValidator(URLFilter):
         if match is None:
             return None
         address, tld, path, query = match.groups()
-        if path is not None and query is not None:  # as Nutch has it, a path goes on to the last "?" that one may hold
+        if path is not None and query is not None:  # in Nutch, a path extends to the last "?" that it may contain
             like = _PATH_LIKE.match(query)
             path += query if like is None or like[0] == query else like[0][: like[0].rfind("?")]
         if address is not None and any(int(part) > 255 for part in address.split(".")):

@@ -1,6 +1,6 @@
-"""urlnormalizer-ajax: ``#!state`` and ``?_escaped_fragment_=state``, two forms of one page of the AJAX crawling scheme.
+"""urlnormalizer-ajax: converts between ``#!state`` and ``?_escaped_fragment_=state`` of the AJAX crawling scheme.
 
-The crawl fetches the second; the index (scope ``indexer``) shows the first.
+The crawl fetches the second form; the index (scope ``indexer``) shows the first.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PARAMETER = re.compile(rf"(?:^|&){_ESCAPED}(.*)")
 
 
 class AjaxURLNormalizer(URLNormalizer):
-    """Turns the one form into the other, by scope."""
+    """Convert URLs to the form of the scope."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.ajax.AjaxURLNormalizer"
 
@@ -26,7 +26,7 @@ class AjaxURLNormalizer(URLNormalizer):
         del conf
 
     def normalize(self, url: str, scope: str) -> str:
-        """Return the form of the scope; raise ValueError when a URL that has to be changed is malformed."""
+        """Return the form of the scope; raise ValueError if a URL to convert is malformed."""
         if scope == "indexer":
             return self._to_hash_bang(url) if _ESCAPED in url else url
         return self._to_escaped(url) if _HASH_BANG in url else url

@@ -1,16 +1,15 @@
-"""urlnormalizer-basic: the forms that are the same URL by the rules of the URL itself.
+"""urlnormalizer-basic: syntax-based normalization of URLs.
 
-Protocol and host in lower case, no default port, no user info (http and https), no fragment, a path that begins with a
-slash and has no ``.``, ``..`` and empty segments; the path of a URL that ``java.net.URI`` refuses keeps them, as in
-Nutch, since the row keys of its tables do. Two things are asked for by properties:
+It puts protocol and host in lower case, and removes the default port, user info (http and https), fragment, and ``.``,
+``..`` and empty segments of the path, which starts with a slash. As in Nutch, and in the row keys of its tables, the
+path of a URL that ``java.net.URI`` rejects keeps these segments. Properties:
 
 ``urlnormalizer.basic.host.idn``, ``.host.idna2008``, ``.host.trim-trailing-dot``
-    the form of international host names, and of those that end with a dot.
+    the form of international host names, and of host names with a trailing dot.
 ``urlnormalizer.basic.nutch1.rules``
-    true also writes percent-escapes in one way (``%7e`` is ``~``, a space ``%20``, ``é`` is ``%C3%A9``) and a slash
-    before a query (``http://a?b`` is ``http://a/?b``), and looks at the paths of ``file:``, as Nutch 1 does. False
-    leaves these, and a last ``..`` with nothing before it, as Nutch 2 does: the row keys and links of a table that it
-    wrote hold them as they came.
+    true also normalizes percent-escapes (``%7e`` is ``~``, a space ``%20``, ``é`` is ``%C3%A9``), adds a slash before a
+    query (``http://a?b`` is ``http://a/?b``), and normalizes paths of ``file:``, as Nutch 1 does. False keeps these,
+    and a last ``..`` without a parent, as Nutch 2 and the row keys and links of its tables do.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from nutch2py.url.java_url import JavaURL, compose_url, parse_url
 _WEB_PROTOCOLS = frozenset({"http", "https", "ftp"})
 _SPACE = "".join(map(chr, range(33)))
 
-# nothing has to be done for these, but to look for dot segments and empty ones
+# URLs that match are canonical, except for dot segments and empty segments
 _CLEAN_HEAD = r"https?://[a-z0-9_-]+(?:\.[a-z0-9_-]+)*(?::(?!80/|443/)[1-9][0-9]{1,4})?/"
 _CLEAN = re.compile(_CLEAN_HEAD + r"[^#\x00-\x20]*")
 _CLEAN_ESCAPED = re.compile(
@@ -42,7 +41,7 @@ _INVALID_HOST_CHARACTERS = re.compile(r"[\x00-\x20/?#@\\:]")
 
 
 class BasicURLNormalizer(URLNormalizer):
-    """The rules above; a URL that is canonical costs one match."""
+    """Normalize URLs; a canonical URL costs one match."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.basic.BasicURLNormalizer"
 
@@ -59,7 +58,7 @@ class BasicURLNormalizer(URLNormalizer):
         self._clean = (_CLEAN_ESCAPED if self._nutch1 else _CLEAN).fullmatch
 
     def normalize(self, url: str, scope: str) -> str:
-        """Return the canonical form; raise ValueError when ``url`` is malformed. The scope makes no difference."""
+        """Return the canonical form, in any scope; raise ValueError if ``url`` is malformed."""
         if (
             self._clean(url) is not None
             and "/." not in url
@@ -76,7 +75,7 @@ class BasicURLNormalizer(URLNormalizer):
         changed = not url.startswith(protocol)
         if protocol in _WEB_PROTOCOLS:
             if parsed.ref is not None and not self._nutch1:
-                file = file.rstrip(_SPACE)  # a space before the fragment is one at the end without it
+                file = file.rstrip(_SPACE)  # spaces before the fragment are trailing spaces without it
             host = self._normalize_host(host)
             changed = changed or parsed.authority != host or parsed.ref is not None
             if port == parsed.default_port:
@@ -94,13 +93,13 @@ class BasicURLNormalizer(URLNormalizer):
         return _compose(parsed, host, port, file)
 
     def _normalize_path(self, protocol: str, host: str, port: int, file: str) -> str:
-        """Take empty segments and dot segments out of the path (RFC 3986 5.2.4); a query is left alone."""
+        """Remove empty segments and dot segments of the path (RFC 3986 5.2.4)."""
         path, mark, query = file.partition("?")
         if not path.startswith("/") or not _ODD_PATH.search(path):
             return file
-        # Nutch 2 asks java.net.URI about the URL as it came, with its fragment; when the row is generated it asks
-        # again, about what was left. This is the answer that stays.
-        from nutch2py.url.java_uri import is_uri  # few URLs come here, and its patterns take 10 ms to compile
+        # Nutch 2 passes the URL with its fragment to java.net.URI, and again without it when the row is generated.
+        # This is the second, final result.
+        from nutch2py.url.java_uri import is_uri  # needed for few URLs, and its patterns take 10 ms to compile
 
         authority = host if port == -1 else f"{host}:{port}"
         if not is_uri(JavaURL(protocol, host, port, path, query if mark else None, None, None, authority)):
@@ -143,7 +142,7 @@ def _compose(parsed: JavaURL, host: str, port: int, file: str) -> str:
 
 
 def _goes_above_root(parts: list[str]) -> bool:
-    """Tell whether the last of the segments, a ``..``, has none before it that it could take away."""
+    """Return whether the last segment, a ``..``, has no parent segment."""
     depth = 0
     for part in parts[:-1]:
         depth = max(depth - 1, 0) if part == ".." else depth + (part not in {"", "."})
@@ -151,7 +150,7 @@ def _goes_above_root(parts: list[str]) -> bool:
 
 
 def _unescape(file: str) -> str:
-    """Write escapes of unreserved characters (RFC 3986 2.3) as the character, others in upper case."""
+    """Decode escapes of unreserved characters (RFC 3986 2.3), and put others in upper case."""
 
     def unescape(match: re.Match[str]) -> str:
         character = chr(int(match[1], 16))
@@ -161,5 +160,5 @@ def _unescape(file: str) -> str:
 
 
 def _escape(file: str) -> str:
-    """Escape what may not stand in a URL, as UTF-8, and percent signs that escape nothing."""
+    """Escape characters that are not allowed in a URL as UTF-8, and percent signs that are not escapes."""
     return _TO_ESCAPE.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "replace")), file)

@@ -1,4 +1,4 @@
-"""urlnormalizer-host: one host for the same pages, from host-urlnormalizer.txt: ``*.example.com www.example.com``."""
+"""urlnormalizer-host: replaces hosts by rules of host-urlnormalizer.txt, such as ``*.example.com www.example.com``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nutch2py.url.url_parts import parent_domains
 
 
 class HostURLNormalizer(URLNormalizer):
-    """Replaces hosts by name, or all below a domain by ``*.domain``, of which the shortest is taken."""
+    """Replace hosts by name, or all hosts of a domain by ``*.domain``; the shortest domain applies."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.host.HostURLNormalizer"
 
@@ -20,12 +20,12 @@ class HostURLNormalizer(URLNormalizer):
         for number, line in rules.lines():
             words = line.split()
             if len(words) != 2:
-                raise rules.error(number, f"{line.strip()!r} is not a host and the host to replace it")
+                raise rules.error(number, f"{line.strip()!r} is not a host and its replacement")
             self._targets[words[0]] = words[1]
         self._longest_target = max(map(len, self._targets), default=0)
 
     def normalize(self, url: str, scope: str) -> str:
-        """Return the URL with its host replaced; raise ValueError when it is malformed."""
+        """Return the URL with its host replaced; raise ValueError if it is malformed."""
         del scope
         host = parse_url(url).host
         target = self._targets.get(host)

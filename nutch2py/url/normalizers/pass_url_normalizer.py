@@ -1,4 +1,4 @@
-"""urlnormalizer-pass: every URL is its own canonical form. A scope that shall not change URLs is given this one."""
+"""urlnormalizer-pass: returns URLs unchanged, for scopes that must not change URLs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from nutch2py.interfaces import URLNormalizer
 
 
 class PassURLNormalizer(URLNormalizer):
-    """Returns the URL as it is."""
+    """Return URLs unchanged."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.pass.PassURLNormalizer"
 

@@ -1,4 +1,4 @@
-"""urlnormalizer-protocol: one protocol for a host, from protocols.txt: ``a.org https`` or ``*.example.com https``."""
+"""urlnormalizer-protocol: sets the protocol of hosts by protocols.txt: ``a.org https`` or ``*.example.com https``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PROTOCOL = re.compile(r"[a-z](?:[a-z0-9$\-_@.&!*\"'(),]|%[0-9a-f]{2})*", re.IGN
 
 
 class ProtocolURLNormalizer(URLNormalizer):
-    """Sets the protocol of hosts, and of ``*.domain`` with all hosts below it; URLs with a port are left alone."""
+    """Set the protocol of hosts, or of ``*.domain`` and all its hosts; URLs with a port are unchanged."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.protocol.ProtocolURLNormalizer"
 
@@ -26,7 +26,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         for number, line in rules.lines():
             words = line.split()
             if len(words) != 2 or not _PROTOCOL.fullmatch(words[1]):
-                warn(f"{rules.name}, line {number}: {line.strip()!r} is not a host and a protocol: it is left out")
+                warn(f"{rules.name}, line {number}: {line.strip()!r} is not a host and a protocol: line skipped")
                 continue
             name, protocol = words
             if name.startswith("*."):
@@ -37,7 +37,7 @@ class ProtocolURLNormalizer(URLNormalizer):
         self._longest_domain = max(map(len, self._domains), default=0)
 
     def normalize(self, url: str, scope: str) -> str:
-        """Return the URL with the protocol of its host; raise ValueError when it is malformed."""
+        """Return the URL with the protocol of its host; raise ValueError if it is malformed."""
         del scope
         parsed = parse_url(url)
         if parsed.port != -1:

@@ -1,4 +1,4 @@
-"""urlnormalizer-querystring: the parameters of a query in alphabetical order, so that their order makes no new page."""
+"""urlnormalizer-querystring: sorts the parameters of a query, so that their order does not make different pages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nutch2py.url.java_url import compose_url, parse_url
 
 
 class QuerystringURLNormalizer(URLNormalizer):
-    """Sorts ``a=b`` pairs by their text."""
+    """Sort ``a=b`` pairs as text."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.querystring.QuerystringURLNormalizer"
 
@@ -16,7 +16,7 @@ class QuerystringURLNormalizer(URLNormalizer):
         del conf
 
     def normalize(self, url: str, scope: str) -> str:
-        """Return the URL with its query sorted; raise ValueError when it is malformed."""
+        """Return the URL with its query sorted; raise ValueError if it is malformed."""
         del scope
         parsed = parse_url(url)
         if parsed.query is None:

@@ -1,7 +1,7 @@
-"""urlnormalizer-regex: substitutions of the crawl's own, from regex-normalize.xml.
+"""urlnormalizer-regex: substitutions by regular expressions, from regex-normalize.xml.
 
-The rules run in the order of the file, each on what the one before left. ``urlnormalizer.regex.file.<scope>`` names the
-file of a scope; other scopes take ``urlnormalizer.regex.file``.
+The rules run in the order of the file, each on the result of the previous one. ``urlnormalizer.regex.file.<scope>``
+names the file of a scope; other scopes use ``urlnormalizer.regex.file``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class _Rule(NamedTuple):
 
 
 class RegexURLNormalizer(URLNormalizer):
-    """The substitutions of the scope's file."""
+    """Apply the substitutions of the scope's file."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer"
 
@@ -36,7 +36,7 @@ class RegexURLNormalizer(URLNormalizer):
         self._scopes: dict[str, list[_Rule]] = {}
 
     def normalize(self, url: str, scope: str) -> str:
-        """Return the URL with every rule applied once, wherever it matches."""
+        """Return the URL with every rule applied once to all its matches."""
         rules = self._scopes.get(scope)
         if rules is None:
             rules = self._scopes[scope] = self._rules_of(scope)
@@ -60,12 +60,12 @@ def _parse_rules(conf: Configuration, rules: RuleFile) -> list[_Rule]:
     except ET.ParseError as error:
         raise ConfigurationError(f"{rules.name} is not XML: {error}: repair it (& is written &amp;)") from None
     if root.tag != "regex-normalize":
-        raise ConfigurationError(f"{rules.name} begins with <{root.tag}>: its rules belong in <regex-normalize>")
+        raise ConfigurationError(f"{rules.name} starts with <{root.tag}>: its rules belong in <regex-normalize>")
     found, patterns = [], []
     for number, element in enumerate(root.iter("regex"), 1):
         pattern, replacement = element.findtext("pattern"), element.findtext("substitution")
         if not pattern or replacement is None:
-            raise ConfigurationError(f"{rules.name}, rule {number}: a <regex> has a <pattern> and a <substitution>")
+            raise ConfigurationError(f"{rules.name}, rule {number}: a <regex> needs a <pattern> and a <substitution>")
         try:
             compiled = compile_java(pattern)
             template = translate_replacement(replacement, compiled.groups)

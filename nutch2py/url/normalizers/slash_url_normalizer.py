@@ -1,4 +1,4 @@
-"""urlnormalizer-slash: a slash at the end of a host's paths, or none, from slashes.txt: ``www.example.org +``."""
+"""urlnormalizer-slash: adds or removes trailing slashes of a host's paths by slashes.txt, as ``www.example.org +``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from nutch2py.interfaces import URLNormalizer
 from nutch2py.url.java_url import compose_url, parse_url
 from nutch2py.url.rule_files import read_rules
 
-_LONGEST_EXTENSION = 5  # ".html": a path with one is a file and gets no slash
+_LONGEST_EXTENSION = 5  # ".html": a path with an extension is a file and gets no slash
 
 
 class SlashURLNormalizer(URLNormalizer):
-    """Adds (``+``) or takes away (``-``) the slash at the end of a path; ``/`` alone stays."""
+    """Add (``+``) or remove (``-``) the trailing slash of a path; the path ``/`` is unchanged."""
 
     java_class = "org.apache.nutch.net.urlnormalizer.slash.SlashURLNormalizer"
 
@@ -25,7 +25,7 @@ class SlashURLNormalizer(URLNormalizer):
             self._adds_slash[words[0]] = words[1] == "+"
 
     def normalize(self, url: str, scope: str) -> str:
-        """Return the URL by its host's rule; raise ValueError when it is malformed."""
+        """Return the URL by its host's rule; raise ValueError if it is malformed."""
         del scope
         parsed = parse_url(url)
         adds = self._adds_slash.get(parsed.host)

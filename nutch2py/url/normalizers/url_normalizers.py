@@ -1,8 +1,8 @@
-"""The enabled URL normalizers as one, for a scope.
+"""Chain of the enabled URL normalizers of a scope.
 
-A scope is the place in the crawl where a URL is normalized; ``urlnormalizer.order.<scope>`` and
-``urlnormalizer.scope.<scope>`` give it an order and a selection of its own. ``urlnormalizer.loop.count`` repeats the
-whole, at most so often, until nothing changes.
+A scope is the step of the crawl in which a URL is normalized. ``urlnormalizer.order.<scope>`` and
+``urlnormalizer.scope.<scope>`` set its order and selection. The chain is repeated until the URL is unchanged, at most
+``urlnormalizer.loop.count`` times.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CACHE_SIZE, _MAX_CACHED_LENGTH = 16_384, 1024  # URLs, and the characters of on
 
 
 class URLNormalizers:
-    """Runs the normalizers of a scope in order. Results are remembered: the links of a site repeat on its pages."""
+    """Run the normalizers of a scope in order. Results are cached, since the pages of a site have common links."""
 
     def __init__(self, conf: Configuration, scope: str = SCOPE_DEFAULT) -> None:
         self.scope = scope
@@ -52,7 +52,7 @@ class URLNormalizers:
         self._cache: dict[str, str | None] = {}
 
     def normalize(self, url: str) -> str | None:
-        """Return the canonical URL, or None when it is malformed, too long, or a normalizer drops it."""
+        """Return the canonical URL, or None if it is malformed, too long, or dropped by a normalizer."""
         try:
             return self._cache[url]
         except KeyError:
@@ -72,9 +72,11 @@ class URLNormalizers:
             return None
 
     def normalize_or_raise(self, url: str) -> str | None:
-        """Return the canonical URL or None; raise ValueError, which says why, when the URL is malformed or too long.
+        """Return the canonical URL, or None if a normalizer drops it.
 
-        What else a normalizer raises is a :class:`nutch2py.plugins.plugin_failures.PluginError`.
+        Raises:
+            ValueError: The URL is malformed or too long.
+            PluginError: A normalizer raised any other error.
         """
         check_length(url, self._limit)
         for _ in range(self._loop_count):
@@ -85,13 +87,13 @@ class URLNormalizers:
                     if found is None:
                         return None
                     url = found
-            except ValueError:  # it is no URL
+            except ValueError:  # a malformed URL
                 raise
             except Exception as error:  # noqa: BLE001 - named, and the page's
                 raise_plugin_error(normalizer, url, error)
             if url == before:
                 break
-            check_length(url, self._limit)  # where a character is escaped, up to twelve stand for it
+            check_length(url, self._limit)  # an escaped character may have up to twelve
         return url
 
 
@@ -102,5 +104,5 @@ def _scope_normalizers(conf: Configuration, scope: str) -> list[URLNormalizer]:
         chosen = {plugin_id: plugin for plugin_id, plugin in chosen.items() if wanted & plugin.names}
     own = f"urlnormalizer.order.{scope}"
     name = own if conf.get(own) is not None else "urlnormalizer.order"
-    # a name that is not enabled is passed over without a word, as the default order names two
+    # names that are not enabled are ignored silently: the default order has two
     return [plugin(conf) for plugin in sort_plugins(chosen, (conf.get(name) or "").split())]

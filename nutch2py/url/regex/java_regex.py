@@ -1,7 +1,8 @@
-r"""Rules written for ``java.util.regex``, compiled for :mod:`re`.
+r"""Translates regular expressions of ``java.util.regex`` to :mod:`re`.
 
-The two dialects are close. What differs is translated: flags in mid-pattern, nested and intersected character classes,
-``\p{Alpha}`` and its like, ``\Q…\E``, named groups, ``\z``. ``\d``, ``\w`` and case folding are ASCII, as in Java.
+The dialects are similar. Differences are translated: flags in mid-pattern, nested and intersected character classes,
+``\p{Alpha}`` and other properties, ``\Q…\E``, named groups, ``\z``. ``\d``, ``\w`` and case folding are ASCII, as in
+Java.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _GROUP = re.compile(r"\$(?:\{(\w+)\}|([0-9]+))|\\(.)|([^$\\]+)", re.DOTALL)
 
 
 def compile_java(pattern: str) -> re.Pattern[str]:
-    """Compile a Java pattern; raise ValueError with the reason when :mod:`re` has nothing like it."""
+    """Compile a Java pattern; raise ValueError with the reason if :mod:`re` has no equivalent."""
     try:
         translated = _Translator(pattern).translate()
     except RecursionError:
         raise ValueError("character classes are nested too deep") from None
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of set operations that a later re may read otherwise
+        warnings.simplefilter("ignore", FutureWarning)  # about set operations that later versions of re may support
         try:
             return re.compile(translated, re.ASCII)
         except (re.error, OverflowError, RecursionError) as error:
@@ -37,7 +38,7 @@ def compile_java(pattern: str) -> re.Pattern[str]:
 
 
 def translate_replacement(replacement: str, groups: int) -> str:
-    r"""Return Java's replacement (``$1``, ``${name}``, ``\x`` for x itself) in the form of ``re.sub``."""
+    r"""Translate a Java replacement (``$1``, ``${name}``, ``\x`` for x itself) to a template of ``re.sub``."""
     parts = []
     end = 0
     for match in _GROUP.finditer(replacement):
@@ -47,7 +48,7 @@ def translate_replacement(replacement: str, groups: int) -> str:
         end = match.end()
         if number:
             digits = len(number)
-            while digits > 1 and int(number[:digits]) > groups:  # $12 is group 1 and a 2 where there are fewer groups
+            while digits > 1 and int(number[:digits]) > groups:  # with fewer than 12 groups, $12 is group 1 and a 2
                 digits -= 1
             parts.append(rf"\g<{int(number[:digits])}>{number[digits:]}")
         elif name:
@@ -55,17 +56,17 @@ def translate_replacement(replacement: str, groups: int) -> str:
         else:
             parts.append((escaped or text).replace("\\", "\\\\"))
     if end != len(replacement):
-        raise ValueError(f"{replacement!r} refers to no group")
+        raise ValueError(f"{replacement!r} has an invalid group reference")
     return "".join(parts)
 
 
 class _Translator:
-    """One pass over a pattern; ``position`` is the place of the next character."""
+    """Single-pass translator; ``position`` is the index of the next character."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern, self.position = pattern, 0
         self.output: list[str] = []
-        self.flags: list[list[str]] = [[]]  # per open group, the scopes opened by flags in mid-pattern
+        self.flags: list[list[str]] = [[]]  # per open group: scopes opened by flags in mid-pattern
 
     def translate(self) -> str:
         handlers = {
@@ -91,7 +92,7 @@ class _Translator:
             scope = _flag_scope(match[1], match[2] or "")
             self.output.append(scope)
             if match[3] == ")":
-                self.flags[-1].append(scope)  # until the group around it ends
+                self.flags[-1].append(scope)  # until the end of the enclosing group
             else:
                 self.flags.append([])
             self.position = match.end()
@@ -149,7 +150,7 @@ class _Translator:
         self.output.append(self._read_class())
 
     def _read_class(self) -> str:
-        """Read ``[…]`` and return an expression that matches one character of it."""
+        """Read ``[…]`` and return an equivalent expression for one character."""
         start = self.position
         self.position += 1
         negated = self.pattern.startswith("^", self.position)
@@ -185,12 +186,12 @@ class _Translator:
 
 
 def _closing(scopes: list[str]) -> str:
-    """Return what ends the scopes; a line end before it, where a comment (flag x) could swallow it."""
+    """Return the closing parentheses of the scopes, after a line end if a comment (flag x) could precede them."""
     return "".join("\n)" if "x" in scope else ")" for scope in scopes)
 
 
 def _flag_scope(on: str, off: str) -> str:
-    """Return ``(?i:`` for Java's flags; those about Unicode and line ends have no counterpart and no effect on URLs."""
+    """Return ``(?i:`` for Java's flags, without the flags for Unicode and line ends, which do not affect URLs."""
     unknown = set(on + off) - set("ismxudU")
     if unknown:
         raise ValueError(f"unknown flag {''.join(sorted(unknown))}")
@@ -204,7 +205,7 @@ def _property(match: re.Match[str], *, in_class: bool) -> str:
     if name in _POSIX and not (negated and in_class):
         return _POSIX[name] if in_class else f"[{'^' if negated else ''}{_POSIX[name]}]"
     if name in _UNICODE and not negated and not in_class:
-        # the look ahead keeps re from taking a first character of the ASCII set only (its search ignores the "u")
+        # the lookahead disables re's search for a first character, which would use ASCII in spite of the "u"
         return rf"(?:(?=[\s\S])(?u:{_UNICODE[name]}))"
     raise ValueError(f"{match[0]} is not supported{' in a character class' if in_class else ''}")
 

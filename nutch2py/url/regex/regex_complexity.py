@@ -1,12 +1,13 @@
-"""How the time of a regular expression grows with the URL that it is tried on.
+"""Estimates the worst-case time complexity of a regular expression in :mod:`re` without running it.
 
-:mod:`re` goes back and tries again. An expression that can read one text in several ways may try them all before it
-fails: ``(a+)+$`` doubles with each character, ``a+b`` tries every ``a`` as the first one and takes the square. Nothing
-of this needs a clock: the positions of an expression and what may follow each (Glushkov's automaton) show whether there
-is a word that leads from a repeat back to itself in two ways (exponential), or from one repeat into a later one while
-it leads each back to itself (the square). The begin of a search counts as a repeat, since it may be anywhere.
+:mod:`re` backtracks: an expression that can match a text in several ways may try all of them before it fails. The time
+of ``(a+)+$`` doubles with each character, that of ``a+b`` is quadratic. The position automaton of an expression
+(Glushkov) shows this: the time is exponential if a word leads from a position back to itself in two ways, and
+polynomial if a word leads from one loop to a later one and each loop back to itself. The start of a search counts as a
+loop, since a match may start anywhere.
 
-The answer may name too much, as behind a look-ahead. It does not count repeats with a bound of their own, ``{1,3}``.
+The estimate may be too high, for example after a lookahead. Repeats with an upper limit, such as ``{1,3}``, are not
+counted as loops.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ _constants: Any = importlib.import_module("re._constants")
 
 _CHARACTERS = 129  # ASCII, and one bit for all others
 _ANY = (1 << _CHARACTERS) - 1
-_END = 1 << _CHARACTERS  # what "$" takes: no character
+_END = 1 << _CHARACTERS  # pseudo-character for "$"
 _MOST_POSITIONS, _MOST_STEPS, _MAX_COPIES, _MAX_LOOKAROUND_WIDTH = 400, 300_000, 4, 64
 
 
 class RegexComplexity(IntEnum):
-    """Of the time, at the worst, with the length of the URL."""
+    """Worst-case time in the length of the URL."""
 
     LINEAR = 1
     POLYNOMIAL = 2
-    """Or a higher power."""
+    """Quadratic or higher."""
     EXPONENTIAL = 3
 
 
 @lru_cache(maxsize=4096)
 def estimate_complexity(pattern: re.Pattern[str], fullmatch: bool = False) -> RegexComplexity:
-    """Return how ``pattern.search`` grows, ``pattern.fullmatch`` where ``fullmatch``; an unusually long one is LINEAR."""
+    """Return the complexity of ``pattern.search``, or of ``pattern.fullmatch``; LINEAR for unusually long patterns."""
     tree = list(_parser.parse(pattern.pattern, pattern.flags & ~re.DEBUG))
     try:
         automaton = _GlushkovAutomaton(tree, pattern.flags, fullmatch)
@@ -53,7 +54,7 @@ class _TooLongError(Exception):
 
 
 class _Fragment(NamedTuple):
-    """A stretch of the expression: may it be empty; the positions that it begins and ends with, as bits."""
+    """A part of the expression: whether it can be empty, and its first and last positions as bits."""
 
     empty: bool
     first: int
@@ -65,9 +66,9 @@ _NOTHING = _Fragment(True, 0, 0)
 
 class _GlushkovAutomaton:
     def __init__(self, tree: list[Any], flags: int, fullmatch: bool) -> None:
-        self.character_sets: list[int] = []  # per position, the characters that it takes
+        self.character_sets: list[int] = []  # per position, the characters that it matches
         self.follow: list[int] = []
-        self.ambiguous_follows: set[tuple[int, int]] = set()  # followed in two ways
+        self.ambiguous_follows: set[tuple[int, int]] = set()  # with two edges
         self.groups: dict[int, tuple[list[Any], int]] = {}
         while len(tree) == 1 and tree[0][0] == _constants.SUBPATTERN and tree[0][1][0] is None and not tree[0][1][2]:
             flags |= tree[0][1][1]
@@ -77,7 +78,7 @@ class _GlushkovAutomaton:
         searches = not fullmatch and not (anchored and not flags & re.MULTILINE)
         part = self._build_sequence(tree, flags)
         self.first = part.first
-        # behind a place where the expression may end nothing fails any more, and nothing is tried again
+        # after a position where the expression may end, nothing fails and nothing is retried
         if fullmatch:
             done = [at for at in _bits(part.last) if self.character_sets[at] == _ANY and self.follow[at] >> at & 1]
         elif tree and tree[-1][0] == _constants.AT:
@@ -132,7 +133,7 @@ class _GlushkovAutomaton:
             return self._build_sequence(list(argument), flags)
         if operation in {_constants.ASSERT, _constants.ASSERT_NOT}:
             inside = argument[1]
-            # a look of a few characters costs the same everywhere; what goes further is one more way to read the text
+            # a lookaround of a few characters has constant cost; a longer one is another way to match the text
             near = inside.getwidth()[1] <= _MAX_LOOKAROUND_WIDTH
             return _NOTHING if near else self._build_sequence(list(inside), flags)._replace(empty=True)
         if operation == _constants.GROUPREF:
@@ -153,7 +154,7 @@ class _GlushkovAutomaton:
             part = self._build_sequence(inside, flags)
             if endless and number == copies - 1 and operation != _constants.POSSESSIVE_REPEAT:
                 self._add_follows(part.last, part.first)
-            elif endless and number == copies - 1:  # gives nothing back: what follows itself twice does no harm
+            elif endless and number == copies - 1:  # a possessive repeat does not backtrack, so its loop is harmless
                 twice = set(self.ambiguous_follows)
                 self._add_follows(part.last, part.first)
                 self.ambiguous_follows = twice
@@ -171,7 +172,7 @@ class _GlushkovAutomaton:
         return self.follow[at] & self.retried_positions
 
     def _find_loops(self) -> list[int]:
-        """Return, for each position, those that lie on a way from it back to itself; 0 where there is none."""
+        """Return for each position the positions of its loops, as bits; 0 for none."""
         reach = [self._next(at) for at in range(len(self.character_sets))]
         for via in range(len(reach)):
             for at in range(len(reach)):
@@ -183,14 +184,14 @@ class _GlushkovAutomaton:
         ]
 
     def is_exponential(self) -> bool:
-        """Tell whether a word leads from a position back to itself in two ways."""
+        """Return whether a word leads from a position back to itself in two ways."""
         loops = self._find_loops()
         if any(loops[at] >> to & 1 for at, to in self.ambiguous_follows if self.retried_positions >> at & 1):
             return True
         return any(loop and self._has_ambiguous_loop(at, loop) for at, loop in enumerate(loops))
 
     def _has_ambiguous_loop(self, start: int, loop: int) -> bool:
-        """Search the pairs of positions that one word leads to from ``start``, for a pair of two that comes back."""
+        """Search the pairs of positions that a word reaches from ``start`` for two different ones that return."""
         seen = {(start, start, False)}
         todo = [(start, start, False)]
         while todo:
@@ -209,7 +210,7 @@ class _GlushkovAutomaton:
         return False
 
     def is_polynomial(self) -> bool:
-        """Tell whether a word leads from one repeat, or the begin of a search, into another and both to themselves."""
+        """Return whether a word leads from one loop, or the start of a search, to another, and both to themselves."""
         loops = self._find_loops()
         for at, loop in enumerate(loops):
             if not loop:
@@ -276,7 +277,7 @@ def _union(values: Any) -> int:
 
 
 def _characters(item: Any, flags: int) -> int:
-    """Return the characters that one node takes, as bits."""
+    """Return the characters that a node matches, as bits."""
     operation, argument = item
     if operation == _constants.ANY:
         return _ANY if flags & re.DOTALL else _ANY & ~(1 << ord("\n"))
@@ -297,7 +298,7 @@ def _characters(item: Any, flags: int) -> int:
         else:
             found |= _category(str(value))
     found = _folded(found, flags)
-    other = 1 << _CHARACTERS - 1  # of what is not ASCII a class and its complement may both hold some
+    other = 1 << _CHARACTERS - 1  # a class and its complement may both contain non-ASCII characters
     return _ANY & ~found | other if negated else found
 
 

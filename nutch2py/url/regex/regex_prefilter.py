@@ -1,8 +1,8 @@
-"""What a regular expression needs: a cheap test that proves, for most URLs, that a rule cannot match.
+"""Builds prefilters: cheap tests for required literals that show for most URLs that a rule cannot match.
 
-The rules of a crawl look for rare things (a session id, an image's suffix), yet every one costs a pass over every URL.
-From the parsed expression this module takes literals of which a match must hold one (or end with one, or begin with
-one), and counts that it must reach. The test may only err by saying "it may match".
+The rules of a crawl search for rare texts, such as session ids or image suffixes, but each one scans every URL. This
+module extracts literals from the parsed expression of which a match must contain one, start with one or end with one,
+and a minimum number of slashes. A prefilter may pass URLs that do not match, but never rejects a match.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _REPEATS = {_constants.MAX_REPEAT, _constants.MIN_REPEAT, _constants.POSSESSIVE_
 _GROUPREF = _constants.GROUPREF
 
 Prefilter = Callable[[str, str], bool]
-"""Called with a URL and the same in lower case: False when the pattern cannot match it."""
+"""Called with a URL and its lower-case form; returns False if the pattern cannot match it."""
 
 
 class RequiredLiterals(NamedTuple):
-    """``words``: a match holds one of them, at its begin or end when so anchored; ``slashes``: how many at least."""
+    """Requirements of a match: one of ``words`` (at its start or end if anchored), and at least ``slashes`` slashes."""
 
     words: tuple[str, ...] | None
     at_start: bool
@@ -34,11 +34,11 @@ class RequiredLiterals(NamedTuple):
 
 
 def build_prefilter(pattern: re.Pattern[str]) -> Prefilter:
-    """Return the test of a pattern that is used with ``search``."""
+    """Return the prefilter of a pattern that is used with ``search``."""
     need = _required_literals(pattern)
     words, slashes = need.words, need.slashes
     if words is not None and need.at_end:
-        with_newline = (*words, *(f"{word}\n" for word in words))  # "$" also stands before a last newline
+        with_newline = (*words, *(f"{word}\n" for word in words))  # "$" also matches before a last newline
         return lambda _url, low: low.endswith(with_newline)
     if words is not None and need.at_start:
         return lambda _url, low: low.startswith(words)
@@ -75,7 +75,7 @@ def _required_literals(pattern: re.Pattern[str]) -> RequiredLiterals:
 
 
 def _suffix_choices(tree: list[Any]) -> tuple[str, ...] | None:
-    """Return the choices of what a sequence ends with."""
+    """Return the possible suffixes of a sequence."""
     for start in range(len(tree)):
         choices = _choices(tree[start:])
         if choices is not None and all(choices):
@@ -84,11 +84,11 @@ def _suffix_choices(tree: list[Any]) -> tuple[str, ...] | None:
 
 
 def _best_words(tree: list[Any]) -> tuple[str, ...] | None:
-    """Return the choices that are likely the rarest: few, and long."""
+    """Return the choices that are probably the rarest: few and long ones."""
     best: set[str] | None = None
     for run in _runs(tree):
         words = _minimal_words(run)
-        # what stands in every URL proves nothing
+        # texts in every URL are useless
         if any(word in "https://www." for word in words):
             continue
         if best is None or (len(words), -min(map(len, words))) < (len(best), -min(map(len, best))):
@@ -97,12 +97,12 @@ def _best_words(tree: list[Any]) -> tuple[str, ...] | None:
 
 
 def _minimal_words(words: set[str]) -> set[str]:
-    """Leave out words that hold another of the set."""
+    """Drop words that contain another word of the set."""
     return {word for word in words if not any(other != word and other in word for other in words)}
 
 
 def _runs(tree: list[Any], stop_at_first: bool = False) -> Iterator[set[str]]:
-    """Yield, for each stretch of a sequence with few choices, those choices; every match holds one of each."""
+    """Yield the choices of each part of a sequence with few choices; every match contains one of each."""
     run: set[str] = {""}
     for item in tree:
         choices = _choices([item])
@@ -124,7 +124,7 @@ def _runs(tree: list[Any], stop_at_first: bool = False) -> Iterator[set[str]]:
 
 
 def _inner_runs(item: Any) -> Iterator[set[str]]:
-    """Yield the choices inside a group, or of what a repeat has at least once."""
+    """Yield the choices in a group, or in a repeat that matches at least once."""
     operation, argument = item
     if operation == _SUBPATTERN:
         yield from _runs(list(argument[3]))
@@ -146,7 +146,7 @@ def _product(left: set[str], right: set[str]) -> set[str]:
 
 
 def _choices(tree: list[Any]) -> set[str] | None:
-    """Return all that a sequence can match, in lower case, or None when that is too much to list."""
+    """Return all texts that a sequence can match, in lower case, or None if there are too many."""
     found: set[str] = {""}
     for item in tree:
         one = _choices_of(item)
@@ -159,7 +159,7 @@ def _choices(tree: list[Any]) -> set[str] | None:
 def _choices_of(item: Any) -> set[str] | None:
     operation, argument = item
     if operation == _LITERAL:
-        return {chr(argument).lower()} if argument < 128 else None  # the lower case of others depends on the place
+        return {chr(argument).lower()} if argument < 128 else None  # the lower case of others depends on the context
     if operation == _IN:
         return _characters(argument)
     if operation == _SUBPATTERN:
@@ -202,7 +202,7 @@ def _characters(items: list[Any]) -> set[str] | None:
 
 
 def _count_slashes(tree: list[Any], groups: dict[int, int]) -> int:
-    """Return how many slashes a match has at least."""
+    """Return the minimum number of slashes of a match."""
     total = 0
     for operation, argument in tree:
         if operation == _LITERAL:
