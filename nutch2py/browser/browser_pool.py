@@ -1,6 +1,6 @@
 """Browsers of a task: starts them at the first page, reuses and renews contexts, and replaces failed browsers.
 
-A context renders one page at a time and has its own login at the proxy. It is renewed after a number of pages or
+A context renders a single page and has its own login at the proxy. It is renewed after a number of pages or
 bytes. The whole browser is replaced after a number of pages, or when it has grown, crashed or hung; other pages are
 not affected.
 """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _META_KEY = "nutch2py"
 
 ENCODING_HEADER, TRUNCATED_HEADER = "X-Crawler-Content-Encoding", "X-Crawler-Truncated"
-"""Headers of a response whose body is decoded or truncated; they survive Scrapy's HTTP cache and are in WARC files."""
+"""Headers of decoded or truncated responses; they survive Scrapy's HTTP cache and are in WARC files."""
 
 
 class Politeness(Protocol):

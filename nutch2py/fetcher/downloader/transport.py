@@ -58,7 +58,7 @@ _FAILURE_KINDS = {
 
 _CANCEL_ROUNDS = 5
 _ENCODING_HEADER, _TRUNCATED_HEADER = ENCODING_HEADER.encode(), TRUNCATED_HEADER.encode()
-_excluded_errors: ContextVar[list[AddressExcludedError]] = ContextVar("refusals")
+_excluded_errors: ContextVar[list[AddressExcludedError]] = ContextVar("excluded_errors")
 """Errors of the address filter for the current request.
 
 aiohttp merges the errors of a name with several addresses into one OSError, of which only the text remains.

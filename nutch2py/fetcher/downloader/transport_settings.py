@@ -20,7 +20,7 @@ HANDLER_ALIASES = {
 }
 """Values of ``fetcher.download.handler``; any other value is the path of a handler class."""
 FILTERED_HANDLERS = frozenset({PYCURL_HANDLER, _AIOHTTP_HANDLER, _HTTPX_HANDLER})
-"""Handlers whose connections pass the address filter."""
+"""Handlers with connections that pass the address filter."""
 
 _FIRST_MIDDLEWARE_ORDER = 100
 """Order of the first middleware configured without one: closer to the engine than all of Scrapy's own."""

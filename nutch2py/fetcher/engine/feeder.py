@@ -61,7 +61,7 @@ class RowSource:
 
 @dataclass(frozen=True, slots=True)
 class _PendingRow:
-    """A row whose key is read and whose page is not; ``url_error``: problem of its URL, or ""."""
+    """A row of which only the key is read; ``url_error``: problem of its URL, or ""."""
 
     key: str
     queue_id: str

@@ -254,7 +254,7 @@ class FetchRun:
             self._start_requests()
 
     def _cancel_requests(self) -> int:
-        """Cancel the active requests, whose pages stay due; return their number."""
+        """Cancel the active requests and return their number; the pages stay due."""
         tasks = self._tasks - self._cancelled_tasks
         for task in tasks:
             task.cancel()

@@ -177,7 +177,7 @@ class AddressFilter:
         return bool(self._include or self._exclude)
 
     def is_host_allowed(self, host: str) -> bool:
-        """Return whether a proxy may be asked for a host: not if it is an excluded address in any notation."""
+        """Return whether a host may be requested from a proxy: not if it is an excluded address in any notation."""
         address = parse_host_address(host)
         return address is None or self.is_allowed(address)
 

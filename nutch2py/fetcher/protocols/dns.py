@@ -207,7 +207,7 @@ class DnsCache:
         return result
 
     async def _query_with_retries(self, name: str) -> DnsResult:
-        """Retry for ``http.dns.timeout``, then once more: a server may lose packets or restart."""
+        """Retry for ``http.dns.timeout``, then one last time: a server may lose packets or restart."""
         loop = asyncio.get_running_loop()
         deadline, pause, query_count = loop.time() + self._timeout, _RETRY_DELAY, 0
         active: set[asyncio.Future[DnsResult]] = set()

@@ -56,11 +56,11 @@ class FetchFailure:
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """Results of rendering a response, whose content is then the rendered document.
+    """Results of rendering a response; its content is then the rendered document.
 
     Attributes:
         url: Final URL of the page.
-        limits_hit: Properties whose limit was reached, so that content may be missing.
+        limits_hit: Properties of the limits that were reached, so that content may be missing.
         original_content: Content as sent by the server.
         redirect_url: Target of a redirect by script, "" for none.
         document_size: Size of the document in bytes before truncation.

@@ -124,7 +124,7 @@ class RobotsCache:
             self.size_bytes -= _rules_size(self._rules.popitem(last=False)[1][0])
 
     async def _interpret(self, response: FetchResponse) -> tuple[RobotsRules, bool]:
-        """Return the rules that a response stands for, and whether they hold for the rest of the fetch."""
+        """Return the rules for a response, and whether they apply for the rest of the fetch."""
         failure = response.failure
         if failure is not None:
             if not self._defer_visits or failure.kind in _NOT_REQUESTED:

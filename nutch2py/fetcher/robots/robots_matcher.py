@@ -48,12 +48,12 @@ def _requote(text: str, kept: str) -> str:
 
 
 def escape_literally(url: str) -> str:
-    """Return a URL whose escapes are compared literally."""
+    """Return a URL with escapes to be compared literally."""
     return _ESCAPE.sub(lambda match: "%25" + match[1].upper(), url)
 
 
 def escape_value_literally(value: str) -> str:
-    """Return a rule's value whose escapes, and characters that need one, are compared literally."""
+    """Return a rule's value with escapes, and characters that need one, to be compared literally."""
     return escape_literally(quote(value, safe=_ASCII, errors="replace"))
 
 

@@ -154,7 +154,7 @@ DEFER_ALL = RobotsRules(_DISALLOW_ALL, is_deferred=True)
 
 
 def unreachable_rules(failure: FetchFailure) -> RobotsRules:
-    """Return the rules of a site whose robots.txt could not be fetched."""
+    """Return the rules of a site with an unreachable robots.txt."""
     return RobotsRules(_DISALLOW_ALL, fetch_failure=failure)
 
 

@@ -42,7 +42,7 @@ def compute_fd_budget(threads: int, slow_threads: int, connections: int) -> FdBu
     )
     if max_threads < threads:
         warn(
-            f"this process may open no more than {max(0, free)} connections: {max_threads} requests at a time, "
+            f"this process may open no more than {max(0, free)} connections: {max_threads} concurrent requests, "
             f"not {threads}: raise the limit (ulimit -n {wanted + _RESERVED + 64})"
         )
     return budget
