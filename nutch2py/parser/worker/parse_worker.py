@@ -100,6 +100,7 @@ class WireParse(msgspec.Struct, array_like=True):
     minor: int
     args: tuple[str, ...]
     metadata: dict[str, bytes]
+    nofollow: int = 0
 
 
 class ParseResponse(msgspec.Struct, array_like=True):
@@ -253,6 +254,7 @@ def _wire_parse(parse: Parse) -> WireParse:
         int(parse.minor),
         tuple(map(_valid_utf8, parse.args)),
         {_valid_utf8(name): value for name, value in parse.metadata.items()},
+        parse.nofollow,
     )
 
 

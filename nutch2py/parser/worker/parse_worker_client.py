@@ -126,8 +126,8 @@ class ParseWorkerClient:
             return Parse("", "", (), *failed_parse_status(response))
         assert response.parse is not None
         page.apply_mutation(Mutation(response.puts, response.deletes, response.cleared))
-        text, title, links, major, minor, args, metadata = msgspec.structs.astuple(response.parse)
-        return Parse(text, title, [Outlink(*link) for link in links], major, minor, args, metadata)
+        text, title, links, major, minor, args, metadata, nofollow = msgspec.structs.astuple(response.parse)
+        return Parse(text, title, [Outlink(*link) for link in links], major, minor, args, metadata, nofollow)
 
     def close(self) -> None:
         """Stop the worker if it runs; the next page starts a new one."""
