@@ -1,4 +1,4 @@
-"""Fuzzing: inputs that nobody thought of, steered to code that none before has reached.
+"""Coverage-guided fuzzing of the functions that read untrusted input.
 
 ``scripts/test fuzz --minutes 10 --target html`` runs libFuzzer (atheris); without ``--target`` every target has so many
 minutes. What it finds (an exception that is none of the target's answers, too much time or memory, a process that dies)

@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.fuzz.running import LONGEST, SECONDS, saved, smaller, told, tried_apart
+from tests.fuzz.running import LONGEST, SECONDS, report, saved, smaller, tried_apart
 from tests.fuzz.targets import TARGETS
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,7 +24,7 @@ _COVERAGE = re.compile(rb" cov: (\d+)")
 
 
 class Outcome(NamedTuple):
-    """What came of a target."""
+    """Result of fuzzing one target."""
 
     name: str
     inputs: int
@@ -42,8 +42,8 @@ def fuzz(name: str, seconds: float, folder: Path) -> Outcome:
     for seed in TARGETS[name].seeds:
         saved(corpus, seed)
     before = {path for path in found.iterdir() if not path.suffix}
-    begin, inputs, covered, known = time.monotonic(), 0, 0, set[str]()
-    while (left := int(seconds - (time.monotonic() - begin))) > 0:
+    start, inputs, covered, known = time.monotonic(), 0, 0, set[str]()
+    while (left := int(seconds - (time.monotonic() - start))) > 0:
         options = [
             f"-max_total_time={left}", f"-max_len={LONGEST}", f"-timeout={int(3 * SECONDS)}", "-rss_limit_mb=2000",
             f"-artifact_prefix={found}/", "-print_final_stats=1", "-close_fd_mask=0", str(corpus),
@@ -60,7 +60,7 @@ def fuzz(name: str, seconds: float, folder: Path) -> Outcome:
         if ended.returncode and not units:
             raise SystemExit(f"{name}: the process that runs it failed:\n{output[-3000:].decode(errors='replace')}")
     new = sorted({path for path in found.iterdir() if not path.suffix} - before)
-    return Outcome(name, inputs, (time.monotonic() - begin) / 60, covered, [minimized(name, path) for path in new])
+    return Outcome(name, inputs, (time.monotonic() - start) / 60, covered, [minimized(name, path) for path in new])
 
 
 def minimized(name: str, path: Path) -> Path:
@@ -74,8 +74,8 @@ def minimized(name: str, path: Path) -> Path:
         path.unlink()
         path = saved(path.parent, small)
         path.with_suffix(".txt").write_text(wrong)
-    told(f"{name}: {wrong or 'not seen again'}\n  {path.read_bytes()[:200]!r}")
-    told(f"  scripts/test fuzz --target {name} --replay {path}")
+    report(f"{name}: {wrong or 'not seen again'}\n  {path.read_bytes()[:200]!r}")
+    report(f"  scripts/test fuzz --target {name} --replay {path}")
     return path
 
 
@@ -84,7 +84,7 @@ def replay(name: str, path: Path) -> int:
     target = TARGETS[name]
     run = target.make()
     wrong = tried_apart(run, target, path.read_bytes())
-    told(wrong or "nothing is wrong")
+    report(wrong or "nothing is wrong")
     if wrong and not wrong.startswith(("more than", "the process")):
         run(path.read_bytes())
     return int(bool(wrong))
@@ -95,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="scripts/test fuzz",
         description="Feeds each target with inputs that reach code which none before has reached (libFuzzer by "
-        "atheris, which is installed at the first run). What is found is made smaller and saved in .cache/fuzz.",
+        "atheris, which is installed at the first run). Findings are minimized and saved in .cache/fuzz.",
         epilog=f"Targets: {', '.join(TARGETS)}.",
     )
     parser.add_argument("--minutes", type=float, default=1.0, help="for each target (default: 1)")
@@ -113,17 +113,17 @@ def main(argv: list[str] | None = None) -> int:
         return replay(args.target[0], args.replay)
     if importlib.util.find_spec("atheris") is None:
         wanted = tomllib.loads((_ROOT / "pyproject.toml").read_text())["dependency-groups"]["fuzz"]
-        told(f"installing {' '.join(wanted)}")
+        report(f"installing {' '.join(wanted)}")
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *wanted], check=True)
     outcomes = []
     for name in args.target or TARGETS:
         outcomes.append(fuzz(name, args.minutes * 60, args.folder))
-        told(
+        report(
             f"{name}: {outcomes[-1].inputs:,} inputs in {outcomes[-1].minutes:.1f} min, {len(outcomes[-1].found)} found"
         )
-    told("\n| target | inputs | minutes | branches | found |\n|---|---|---|---|---|")
+    report("\n| target | inputs | minutes | branches | found |\n|---|---|---|---|---|")
     for each in outcomes:
-        told(f"| {each.name} | {each.inputs:,} | {each.minutes:.1f} | {each.covered:,} | {len(each.found)} |")
+        report(f"| {each.name} | {each.inputs:,} | {each.minutes:.1f} | {each.covered:,} | {len(each.found)} |")
     return int(any(each.found for each in outcomes))
 
 

@@ -1,4 +1,4 @@
-"""What targets share: how they are called, and what they make of their bytes."""
+"""Types and helpers shared by fuzz targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def conf(**properties: str) -> Configuration:
 
 
 def pieces(data: bytes, count: int) -> list[bytes]:
-    """Cut an input at NUL: the first parts, and what is left."""
+    """Split an input at NUL: the first parts and the rest."""
     found = data.split(b"\0", count - 1)
     return found + [b""] * (count - len(found))
 

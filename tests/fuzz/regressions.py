@@ -1,4 +1,4 @@
-"""What fuzzing found: inputs by target. Each was a finding once, and is tried with every run of the suite."""
+"""Inputs that fuzzing found, by target; every run of the test suite tries them."""
 
 # ruff: noqa: ISC004
 

@@ -1,4 +1,4 @@
-"""One input of a target: whether it is a finding, here or in a process of its own."""
+"""Runs one input of a target, in this process or a separate one."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _ROOT = str(Path(__file__).resolve().parent.parent.parent)
 
 
 def tried(run: Run, target: Target, data: bytes) -> str:
-    """Run one input; return what is wrong with it, "" for nothing: the same cause gives the same words."""
-    begin = time.thread_time()
+    """Run one input; return the failure, "" for none; equal causes give equal messages."""
+    start = time.thread_time()
     try:
         run(data)
     except target.answers:
         pass
-    except Exception as error:  # noqa: BLE001 - which one it is, is what is asked
+    except Exception as error:  # noqa: BLE001 - any exception is a finding
         return _cause(error)
-    return f"more than {SECONDS:g} s" if time.thread_time() - begin > SECONDS else ""
+    return f"more than {SECONDS:g} s" if time.thread_time() - start > SECONDS else ""
 
 
 def _cause(error: BaseException) -> str:
@@ -130,7 +130,7 @@ def mutations(target: Target, count: int, seed: int = 12) -> Iterator[bytes]:
         yield bytes(data[:LONGEST])
 
 
-def told(text: str) -> None:
+def report(text: str) -> None:
     """Print a line at once."""
     print(text, flush=True)
     sys.stdout.flush()

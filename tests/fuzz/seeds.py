@@ -1,4 +1,4 @@
-"""What fuzzing begins with: small inputs of each target, made here. Parts that a target wants apart are parted by NUL."""
+"""Seeds of fuzzing: small inputs of each target; NUL separates the parts of an input."""
 # ruff: noqa: E501, ISC004, RUF005
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is fuzzed: functions that see bytes of the web, of operators' files and of people who search.
+"""Fuzz targets: functions that read bytes from the web, operators' files and search users.
 
 A target is a function from bytes to nothing, seeds, and the exceptions that are its answers to bad input.
 """
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nutch2py.errors import ConfigurationError
-from tests.fuzz import dns_answers
+from tests.fuzz import operator_targets
 from tests.fuzz.inputs import Run, conf, pieces, text
 from tests.fuzz.seeds import SEEDS
 from tests.parser.formats import samples as s
@@ -72,7 +72,7 @@ def _url() -> Run:
     return run
 
 
-# what is fetched beside pages
+# fetched files other than pages
 
 
 def _robots() -> Run:
@@ -213,15 +213,15 @@ def _charset() -> Run:
 
     def run(data: bytes) -> None:
         header, body = pieces(data, 2)
-        told = header.decode("latin-1")
-        header_charset(told)
-        resolve_label(told)
+        label = header.decode("latin-1")
+        header_charset(label)
+        resolve_label(label)
         sniff_label(body, resolve_label)
-        guess_encoding(body, f"http://{told}/")
+        guess_encoding(body, f"http://{label}/")
         decode_unlabeled(body)
-        decode(body, detector.choose(body, "text/html", told, URL).name)
-        detect_content_type(told, f"http://h.test/{told}", body, made)
-        sanitize_xml(body, told).decode("utf-8")
+        decode(body, detector.choose(body, "text/html", label, URL).name)
+        detect_content_type(label, f"http://h.test/{label}", body, made)
+        sanitize_xml(body, label).decode("utf-8")
 
     return run
 
@@ -230,7 +230,7 @@ def _charset() -> Run:
 
 
 def _file(kind: str, build: Callable[[bytes], bytes] = bytes) -> Callable[[], Run]:
-    """Return a target of a parser: ``build`` puts an input where the format hides what is read."""
+    """Return a target of a parser: ``build`` puts an input into the container of the format."""
 
     def make() -> Run:
         import importlib
@@ -320,11 +320,11 @@ _MAKERS: dict[str, Callable[[], Run]] = {
     "excel": _file(_OLE, lambda data: s.compound({"Workbook": data})),
     "powerpoint": _file(_OLE, lambda data: s.compound({"PowerPoint Document": data})),
     "outlook": _file(_OLE, _outlook),
-    "cells": dns_answers.cells,
-    "seeds": dns_answers.seeds,
-    "configuration": dns_answers.xml_conf,
-    "search": dns_answers.search,
-    "server": dns_answers.server,
+    "cells": operator_targets.cells,
+    "seeds": operator_targets.seeds,
+    "configuration": operator_targets.xml_conf,
+    "search": operator_targets.search,
+    "server": operator_targets.server,
 }
 _ANSWERS: dict[str, tuple[type[Exception], ...]] = {"sitemap": (ValueError,), "configuration": (ConfigurationError,)}
 TARGETS = {name: Target(make, SEEDS[name], _ANSWERS.get(name, ())) for name, make in _MAKERS.items()}

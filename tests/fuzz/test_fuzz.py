@@ -1,4 +1,4 @@
-"""The short form of fuzzing: the seeds of each target, damaged copies of them, and whatever was a finding once."""
+"""Short fuzzing: the seeds of each target, damaged copies of them, and earlier findings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The process that libFuzzer runs in: ``python -m tests.fuzz.worker TARGET FOLDER OPTIONS…`` of libFuzzer.
 
-Findings that raise are saved and passed over from then on, so that one run finds many; those that end the process are
-saved by libFuzzer, and the next run goes on.
+Findings that raise are saved and skipped afterwards, so that one run finds many. libFuzzer saves those that end the
+process, and the next run continues.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 import atheris
 
 with atheris.instrument_imports(include=["nutch2py"]):
-    from tests.fuzz.running import LONGEST, limited, saved, told, tried
+    from tests.fuzz.running import LONGEST, limited, report, saved, tried
     from tests.fuzz.targets import TARGETS
 
     name, folder = sys.argv[1], Path(sys.argv[2])
     target = TARGETS[name]
     run = target.make()
-    for seed in target.seeds:  # so that what is imported late is instrumented, too
+    for seed in target.seeds:  # instruments late imports too
         tried(run, target, seed)
 
 
@@ -34,7 +34,7 @@ def main() -> None:
             known.add(wrong)
             path = saved(folder / "found", data)
             path.with_suffix(".txt").write_text(wrong)
-            told(f"{name}: {wrong}: {path}")
+            report(f"{name}: {wrong}: {path}")
 
     atheris.Setup([sys.argv[0], *sys.argv[3:]], one)
     atheris.Fuzz()

@@ -1,4 +1,4 @@
-"""Content made to exhaust a parser: each ends within the limits, with a status, and the next page is parsed."""
+"""Content that exhausts a parser: each parse ends within the limits with a status, and the next page is parsed."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def parsing() -> Iterator[ParseWorkerClient]:
 def parse(parsing: ParseWorkerClient, name: str, body: bytes, declared: str | None = None) -> Parse:
     """Parse, and hold the time limit and the memory limit of this process and its child."""
     conf = Configuration.load()
-    begin = time.monotonic()
+    start = time.monotonic()
     url = f"http://h.test/{name}"
     found = parsing.parse(url, create_page(url, body, declared, conf))
-    assert time.monotonic() - begin < TIMEOUT + SLACK
+    assert time.monotonic() - start < TIMEOUT + SLACK
     for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
         assert resource.getrusage(who).ru_maxrss * 1024 < 2 * MEMORY
     url = "http://h.test/after.rtf"
@@ -251,10 +251,10 @@ def test_unbounded_parse_is_killed_with_its_worker(properties: dict[str, str], n
     """Without the limits before the parser those of time and memory hold, C code or not."""
     conf = Configuration.load(overrides={"http.agent.name": "x", **properties})
     parsing = ParseWorkerClient(conf)
-    begin = time.monotonic()
+    start = time.monotonic()
     url = "http://h.test/bomb.html"
     found = parsing.parse(url, create_page(url, PAGES[name], "text/html", conf))
-    assert time.monotonic() - begin < TIMEOUT
+    assert time.monotonic() - start < TIMEOUT
     assert found.major == ParseStatusCode.FAILED
     assert reason in found.args[0]
     assert parsing.parse(url, create_page(url, b"<title>next", "text/html", conf)).title == "next"

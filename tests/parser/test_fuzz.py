@@ -78,9 +78,9 @@ def test_damaged_pages_have_status(conf: Configuration) -> None:
         url = f"http://h.test/{path.name}"
         page = create_page(url, body, "text/html", conf)
         page.content_type = "text/html"
-        begin = time.process_time()
+        start = time.process_time()
         parse = parsing.parse(url, page)
-        longest = max(longest, time.process_time() - begin)
+        longest = max(longest, time.process_time() - start)
         assert parse.major == ParseStatusCode.SUCCESS, (number, path, parse.args)
         parse.text.encode()
         for target in parsing.outlink_filter.filter_outlinks(url, parse.outlinks):
@@ -112,9 +112,9 @@ def test_damaged_files_have_status(conf: Configuration) -> None:
             url = f"http://h.test/{name.rpartition('/')[2]}"
             page = create_page(url, whole, None, conf)  # the type of the sound file: damage must reach the parser
             page.content = damaged(chance, whole, (b"\0", b"{", b"}", b"<", b"&", b"\\", b"\xff" * 8))
-            begin = time.monotonic()
+            start = time.monotonic()
             parse = parsing.parse(url, page)
-            assert time.monotonic() - begin < 20 + 10, name
+            assert time.monotonic() - start < 20 + 10, name
             assert parse.major in (ParseStatusCode.SUCCESS, ParseStatusCode.FAILED)
             reason = parse.args[0] if parse.args else "parsed"
             assert "the parser process ended" not in reason, (number, name, reason)

@@ -1,4 +1,4 @@
-"""No pattern and no scan of the parsers takes time that grows faster than the page."""
+"""The time of patterns and scans of the parsers is linear in the page's size."""
 
 from __future__ import annotations
 

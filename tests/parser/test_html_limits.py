@@ -1,4 +1,4 @@
-"""Pages made so that their tree takes more time or memory than their size: they lose markup, never links or text."""
+"""Pages whose tree would take excessive time or memory: they lose markup, never links or text."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ HIDDEN = {
     "never closed": "<p " + numbered("b{}=1 ", 20_000),
     "html again": numbered("<html b{}=1>", 20_000),
     "body again": numbered("<body b{}=1>", 20_000),
-    "behind a comment that looks like a value": '<!-- <p x=" -->' + "<p " + numbered("b{} ", 20_000) + ">",
-    "behind a script": "<script>if (a<b x='</script><p " + numbered("b{} ", 20_000) + ">",
-    "behind a style in a drawing": "<svg><style><p " + numbered("b{} ", 20_000) + "></style>",
-    "behind a name": "<b<b<p " + numbered("b{} ", 20_000) + ">",
+    "after a comment that looks like a value": '<!-- <p x=" -->' + "<p " + numbered("b{} ", 20_000) + ">",
+    "after a script": "<script>if (a<b x='</script><p " + numbered("b{} ", 20_000) + ">",
+    "after a style in SVG": "<svg><style><p " + numbered("b{} ", 20_000) + "></style>",
+    "after a name": "<b<b<p " + numbered("b{} ", 20_000) + ">",
     "with NUL": "<p " + numbered("b{}\0 ", 20_000) + ">",
     "in capitals": numbered("<HTML b{}=1>", 20_000),
     "html in a value": "<!--<html x='-->" + numbered("<html b{}=1>", 20_000),

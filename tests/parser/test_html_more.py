@@ -1,4 +1,4 @@
-"""What HTML pages and headers say beyond Nutch's parser: X-Robots-Tag, canonical links, main text."""
+"""HTML features beyond Nutch's parser: X-Robots-Tag, canonical links, main text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language of pages: what they say, and what their text shows."""
+"""Language identification: declared and detected languages."""
 
 import sys
 

@@ -70,7 +70,7 @@ def test_recorded_types_are_reproduced(recording: Path, conf: Configuration) -> 
         ("application/zip", "http://h/a.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "application/msword"),
         (None, "http://h/a", b"RIFF\x00\x00\x00\x00WEBPVP8", "image/webp"),
         ("foo/bar/baz", "http://h/a%2Epng", b"", "image/png"),
-        # containers that begin with what is packed in them
+        # containers that start with their content
         (None, "http://h/a", b"PK\x03\x04" + bytes(26) + b"a.htm<html><title>x", "application/zip"),
         ("text/html", "http://h/a", b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/x-ibooks+zip<html>",
          "application/x-ibooks+zip"),
@@ -88,7 +88,7 @@ def test_recorded_types_are_reproduced(recording: Path, conf: Configuration) -> 
         (None, "http://h/a.py", b"# writes <html>\n", "text/x-python"),
         ("text/plain", "http://h/notes", b"Pages begin with <html>.\n", "text/plain"),
         ("text/plain", "http://h/notes", b"  <html><p>x", "text/html"),
-        # one field alone may begin any text
+        # a single field may start any text
         (None, "http://h/a", b"Subject: x\nFrom: a@b.test\n\n", "message/rfc822"),
         (None, "http://h/a", b"Subject: to be\nor not\n\n", "text/plain"),
         (None, "http://h/a", b"\xef\xbb\xbf%PDF-1.4\n", "application/pdf"),

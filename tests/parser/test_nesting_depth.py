@@ -1,4 +1,4 @@
-"""The depth that is told from tags is no less than that of the tree, whatever hides it."""
+"""The depth measured from tags is never less than that of the tree, whatever hides it."""
 
 # ruff: noqa: E501
 
@@ -14,7 +14,7 @@ from nutch2py.parser.html.nesting_depth import measure_nesting_depth
 from tests.growth import assert_linear, repetitions
 
 MOST = 100_000
-DEEPER = 8  # what is left out (paragraphs, rows, cells …) may stand between two elements that count
+DEEPER = 8  # uncounted elements (paragraphs, rows, cells …) may be between two counted ones
 
 
 def depth_of(html: str) -> int:

@@ -1,4 +1,4 @@
-"""The process that parses what may hang, crash or take all memory: with parsers that do just that."""
+"""The parser's worker process, with parsers that hang, crash or take all memory."""
 
 from __future__ import annotations
 
@@ -271,11 +271,11 @@ def test_slow_domain_gets_reduced_time_budget(
 
 def test_slow_domain_memory_is_bounded(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nutch2py.parser.worker.domain_budget._MAX_DOMAINS", 100)
-    patience = DomainTimeBudget(conf, 30.0)
-    patience.record("com.evil:http/", 301.0)
+    budget = DomainTimeBudget(conf, 30.0)
+    budget.record("com.evil:http/", 301.0)
     for number in range(1000):
-        patience.record(f"com.d{number}:http/", 20.0)
-        patience.record(f"com.fine{number}:http/", 0.5)
-    assert len(patience._used_seconds) <= 100
-    assert patience.allowed_seconds("com.evil.www:https/x") == 1.0
-    assert patience.allowed_seconds("com.d999:http/") == 30.0
+        budget.record(f"com.d{number}:http/", 20.0)
+        budget.record(f"com.fine{number}:http/", 0.5)
+    assert len(budget._used_seconds) <= 100
+    assert budget.allowed_seconds("com.evil.www:https/x") == 1.0
+    assert budget.allowed_seconds("com.d999:http/") == 30.0

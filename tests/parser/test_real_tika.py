@@ -1,4 +1,4 @@
-"""The parser that asks a Tika server, against a real one: what nothing here reads, and types that are given to it."""
+"""The Tika server parser against a real server: unsupported formats and configured types."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_tika_server_parses_unsupported_types(
 
 
 def test_tika_server_parses_configured_type(asking: Configuration, documents: zipfile.ZipFile, tmp_path: Path) -> None:
-    """A workbook that is refused here by name."""
+    """A workbook format that is rejected as unsupported."""
     kind = "application/vnd.ms-excel.sheet.binary.macroenabled.12"
     listed = f'<mimeType name="{kind}"><plugin id="parse-tika-server"/></mimeType>'
     plugins = tmp_path / "parse-plugins.xml"

@@ -1,4 +1,4 @@
-"""Every page that the recorded Nutch 2.4 parsed, parsed again from the table before and compared with the one after."""
+"""Parses every page of a recorded Nutch 2.4 run from the table before it, and compares with the table after it."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ EXCEPTED: dict[int, dict[str, set[str]]] = {
         "test.interop.f:http/utf8-bom.html": {"p:c"},
         # a NUL got into title and text, where no consumer of text (XML, Solr) bears one; the HTML standard drops it
         "test.interop.f:http/nul.html": {"p:t", "p:c"},
-        # names of parameters stand in any case (RFC 9110, section 5.6.6); Nutch looks for "charset=" in lower case
+        # parameter names have any case (RFC 9110, section 5.6.6); Nutch looks for "charset=" in lower case
         # XML says its encoding in its declaration, and is UTF-8 without one; Nutch looks for a meta element only
         "test.interop.e:http/xhtml.xhtml": {
             "mtdt:CharEncodingForConversion",

@@ -1,4 +1,4 @@
-"""The parser that asks a Tika server: a server here that answers in Tika's form."""
+"""The Tika server parser, with a local server that responds in Tika's form."""
 
 from __future__ import annotations
 

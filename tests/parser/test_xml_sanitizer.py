@@ -1,4 +1,4 @@
-"""References in XML: those of a page's own entities, stray ampersands, encodings."""
+"""XML sanitizer: declared entities, stray ampersands, encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Real pages and office files that no one here wrote, in the checkout's cache; from their archives when missing."""
+"""Real pages and office files in the checkout's cache, fetched from their archives when missing."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tree(package: str) -> Path:
 
 
 def pages(package: str) -> list[Path]:
-    """Give the HTML files of a package; one that is a link to another is left out."""
+    """Return the HTML files of a package without symbolic links."""
     found = tree(package).rglob("*.html*")
     return sorted(path for path in found if path.is_file() and not path.is_symlink() and path.suffix != ".gz")
 

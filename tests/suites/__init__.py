@@ -1,1 +1,1 @@
-"""Test data of others, got by git and never copied in: how much of each is read as its owners expect."""
+"""Third-party test suites, fetched by git: the share of each that is read as its owners expect."""

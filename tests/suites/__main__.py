@@ -1,4 +1,4 @@
-"""``scripts/test suites``: the command line of the suites of others."""
+"""``scripts/test suites``: the command line of the third-party suites."""
 
 from __future__ import annotations
 

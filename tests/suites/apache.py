@@ -1,4 +1,4 @@
-"""Test files of Apache Tika, POI and PDFBox: where they lie, and one parse of each."""
+"""Test files of Apache Tika, POI and PDFBox: their location, and a parse of each."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def reader(conf: Configuration) -> Callable[[Path], Parse]:
     return read
 
 
-def refusal(parse: Parse) -> str:
+def rejection(parse: Parse) -> str:
     """Return why a parse failed, "" when it did not."""
     return "" if parse.major == ParseStatusCode.SUCCESS else " ".join(parse.args) or "failed without a reason"

@@ -47,7 +47,7 @@ _NAMED = {
     "<script>'<meta charset=gbk>'</script>": _OWN,
     "<title><meta charset=gbk></title>": _OWN,
     "<style><meta charset=gbk></style>": _OWN,
-    "<meta charset=g&#98;k>": "a label with a reference in it is nobody's: ",
+    "<meta charset=g&#98;k>": "a label with a reference in it is unknown: ",
     "..;url=x": _OWN,
     "-1;url=x": "as Nutch: ",
     "<body>{}": _BODY,
@@ -56,8 +56,8 @@ _NAMED = {
     "href='x\0y'": _NUL,
     "<a\0 href={}>t</a>": _NUL,
     "<title>a\0b</title>": _NUL,
-    "<base href='x:y'>": "such a base is passed over: ",
-    "<base href='http://[/'>": "such a base is passed over: ",
+    "<base href='x:y'>": "such a base is skipped: ",
+    "<base href='http://[/'>": "such a base is skipped: ",
     "<noscript><title>a</title></noscript>": "as readers without scripts: ",
     "href='http:////OTHER/x'": "what has no host leads nowhere, as in Nutch: ",
     "href=/x/./y/%2e%2e/z": "escaped dots are not resolved, as in Nutch: ",
@@ -65,7 +65,7 @@ _NAMED = {
 
 
 class _Server(ThreadingHTTPServer):
-    """Serves the pages by their numbers, and remembers what else it was asked for."""
+    """Serves the pages by number, and records all other requests."""
 
     daemon_threads = True
 

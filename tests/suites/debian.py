@@ -1,4 +1,4 @@
-"""Documentation packages of Debian, crawled whole: what a link checker finds is there, and found by its title."""
+"""Documentation packages of Debian, crawled completely: pages that a link checker finds are stored and found by title."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PASSED_OVER = (
     ".gif", ".jpg", ".jpeg", ".png", ".ico", ".css", ".sit", ".eps", ".wmf", ".zip", ".ppt", ".mpg", ".xls", ".gz",
     ".rpm", ".tgz", ".mov", ".exe", ".bmp", ".js",
 )  # fmt: skip
-"""What the rules of conf/regex-urlfilter.txt leave out."""
+"""URLs that conf/regex-urlfilter.txt rejects."""
 _ROUNDS = 60
 _SETTINGS = {
     "http.agent.name": "suites",
@@ -87,7 +87,7 @@ def _crawl(crawl: Crawl, seeds: list[str]) -> None:
 
 
 def _compared(crawl: Crawl, pages: dict[str, Page], broken: set[str]) -> Iterator[tuple[str, str]]:
-    """Yield paths with what is wrong with them, "" when nothing is."""
+    """Yield paths with their failure, "" for none."""
     fields = (WebPage.status, WebPage.parse_status, WebPage.title, WebPage.content_type)
     rows = {_path(url): (url, page) for url, page in crawl.pages(fields=fields)}
     for path, expected in sorted(pages.items()):
@@ -118,7 +118,7 @@ def _path(url: str) -> str:
 
 
 def _unpacked(folder: Path, packages: tuple[str, ...]) -> Path:
-    """Get packages from Debian's archive and unpack them, unless they are there; return the folder."""
+    """Download and unpack packages from Debian's archive unless they exist; return the folder."""
     target = folder / packages[0]
     complete = target / ".complete"
     if not complete.exists():

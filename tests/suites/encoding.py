@@ -49,13 +49,13 @@ def _labels(folder: Path) -> Iterator[Case]:
             name = encoding["name"].lower()
             for label in encoding["labels"]:
                 found = resolve_label(label)
-                # what browsers refuse to show is read here all the same: nobody is tricked by an index
+                # content that browsers do not display is read here: an index cannot be exploited by it
                 same = found is not None and (name == "replacement" or _same(found, resolve_label(name) or ""))
                 yield Case("WHATWG labels", label, "" if same else f"{found}, not {name}")
 
 
 def _same(one: str, other: str) -> bool:
-    """Tell whether two names decode alike: one of them may be that of a smaller character set."""
+    """Return whether two names decode alike; one may be a subset of the other."""
     sample = bytes(range(0x20, 0x7F)) + "中文".encode("gb18030")
     return one == other or decode(sample, one) == decode(sample, other)
 

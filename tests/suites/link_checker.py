@@ -1,4 +1,4 @@
-"""A link checker of our own: what can be reached on a site, by another HTML parser than the program's.
+"""An independent link checker: finds the reachable pages of a site with another HTML parser than the program's.
 
 libxml2 reads the pages, and Python's ``urljoin`` (RFC 3986) the links; nothing of the program is used.
 """
@@ -14,7 +14,7 @@ from lxml import html
 _LINKS = "//a/@href | //area/@href | //link/@href | //frame/@src | //iframe/@src"
 _PAGES = ("text/html", "application/xhtml+xml")
 _ESCAPED = "/?=&%;~!$'()*+,:@"
-"""What stays as it is when a path is asked for."""
+"""Characters that stay unescaped in a request path."""
 
 
 class Page(NamedTuple):
@@ -28,7 +28,7 @@ def check(address: str, seeds: tuple[str, ...], passed_over: tuple[str, ...]) ->
     """Return the pages of a site that can be reached from seeds, by path, and the paths where nothing is.
 
     ``address``: of the server, ``seeds``: paths there. A path keeps its query, and has no escapes. What ends in one of
-    ``passed_over`` is not looked at.
+    ``passed_over`` is not visited.
     """
     at = address.rstrip("/")
     connection = http.client.HTTPConnection(urlsplit(address).netloc)

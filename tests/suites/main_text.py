@@ -1,4 +1,4 @@
-"""The main text of pages: the article-extraction-benchmark, by its own scorer, and the libraries beside us.
+"""The main text of pages: the article-extraction-benchmark, by its own scorer, compared with other libraries.
 
 A second part is of Chinese pages: the articles in the tests of GeneralNewsExtractor, of some 25 sites. What is the main
 text was marked by us, the element of each site that holds it. The scorer counts runs of four words; a Chinese character
@@ -95,7 +95,7 @@ def _chinese(folder: Path) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
 
 
 def _extractors(data: Path) -> dict[str, Callable[[str], str]]:
-    """Return what is compared, by name; the others are got from the package index into a folder of their own."""
+    """Return the compared extractors by name; other libraries are installed into a separate folder."""
     from trafilatura import extract
 
     others = data / "others"

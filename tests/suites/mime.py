@@ -1,6 +1,6 @@
 """Media types: what Apache Tika's tests expect of its test files, by first bytes, by name, and by both.
 
-Left out are types that neither the table of this program has nor its answer is one of: formats that nothing here reads.
+Types that are neither in this program's table nor its result are skipped: unsupported formats.
 A type that only Tika has is right as the more general type that it is read as, if Tika says that it is one.
 """
 
@@ -18,7 +18,7 @@ from tests.suites.apache import TIKA, tika_files
 from tests.suites.suite import Case, Goal
 
 GOALS = (Goal("Tika's types", 0.90),)
-_OLE = "application/x-tika-msoffice"  # what is in such a file is told by the parser, which opens it
+_OLE = "application/x-tika-msoffice"  # the parser opens the file and finds its format
 _GENERAL = (PLAIN_TEXT, "application/xml", "image/tiff", "image/x-portable-anymap", _OLE)
 _ASSERTION = re.compile(r'^\s*assertType(\w*)\(\s*"([^"]+)"\s*,\s*"([^"]+)"((?:\s*,\s*"[^"]+")*)\s*\)', re.MULTILINE)
 

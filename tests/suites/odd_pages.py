@@ -1,6 +1,6 @@
-"""Odd pages: what authors write where a standard says how readers take it, made of parts.
+"""Odd pages: markup errors whose handling a standard defines, combined from parts.
 
-Each page has one oddity. A browser tells what it means (:mod:`tests.suites.browser`).
+Each page has one oddity. A browser shows its meaning (:mod:`tests.suites.browser`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 HOST = "HOST"
-"""Stands in a page for the address of the server, without a slash."""
+"""Placeholder of the server's address in a page, without a slash."""
 _TEXTS = {
     "utf-8": "编码 é ß 文字", "gbk": "编码文字", "big5": "編碼文字", "shift_jis": "文字コード", "euc-kr": "문자",
     "windows-1252": "é ß ü", "koi8-r": "Текст", "utf-16-le": "编码 é", "utf-16-be": "编码 é",
@@ -125,7 +125,7 @@ class OddPage(NamedTuple):
 
 
 def odd_pages() -> Iterator[OddPage]:
-    """Yield all pages. ``OTHER`` in them stands for the name of another host."""
+    """Yield all pages. ``OTHER`` in them is the name of another host."""
     for header in _HEADERS:
         for meta in ("", "<meta charset=euc-jp>"):
             yield OddPage("charset", f"{header} {meta}", header, f"{meta}<title>t</title>".encode() + b"\xc4\xe3 \xe9")

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nutch2py.conf.configuration import Configuration
-from tests.suites.apache import PDFBOX, reader, refusal
+from tests.suites.apache import PDFBOX, reader, rejection
 from tests.suites.suite import Case, Goal
 
 GOALS = (Goal("PDFBox's texts", 34 / 36),)
 _REASONS = {
     "FC60_Times.pdf": "PDFBox's text has the letters of an Arabic word in another order than the page",
-    "PDFBOX-3053-reduced.pdf": "letters that only names of glyphs tell, which PDFium does not read",
+    "PDFBOX-3053-reduced.pdf": "letters identified only by glyph names, which PDFium does not read",
 }
 _WORDS = 0.95  # the least share of a text's words that have to be found
 
@@ -30,11 +30,11 @@ def cases(data: Path) -> Iterator[Case]:
         parse = read(file)
         found = words(parse.text)
         share = max((each & found).total() / each.total() for each in expected if each)
-        left = refusal(parse) or ("" if share >= _WORDS else f"{share:.1%} of the words")
+        left = rejection(parse) or ("" if share >= _WORDS else f"{share:.1%} of the words")
         left += f": {_REASONS[file.name]}" if left and file.name in _REASONS else ""
         yield Case("PDFBox's texts", file.name, left)
 
 
 def words(text: str) -> Counter[str]:
-    """Return how often each word stands in a text."""
+    """Return the count of each word of a text."""
     return Counter(text.replace("\ufeff", "").split())

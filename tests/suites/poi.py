@@ -1,6 +1,6 @@
-"""Documents: every test file of Apache POI is read, or refused for a reason that names what is wrong.
+"""Documents: every test file of Apache POI is read, or rejected for a stated reason.
 
-Not a reason: an error of the program, a parser that ended or took too long, and "failed" alone.
+Not valid as a reason: an error of the program, a parser that ended or took too long, and "failed" alone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nutch2py.conf.configuration import Configuration
-from tests.suites.apache import POI, reader, refusal
+from tests.suites.apache import POI, reader, rejection
 from tests.suites.suite import Case, Goal
 
 GOALS = (Goal("POI's files", 1.0),)
@@ -21,11 +21,11 @@ _REASON = re.compile(
 
 
 def cases(data: Path) -> Iterator[Case]:
-    """Yield one case for each file; what was read and what was refused are counted apart."""
+    """Yield one case for each file; read and rejected files are counted separately."""
     folder = POI.folder(data) / "test-data"
     read = reader(Configuration.load(overrides={"parser.timeout": "60", "http.agent.name": "x"}))
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        left = refusal(read(file)) if file.stat().st_size else ""
+        left = rejection(read(file)) if file.stat().st_size else ""
         name = file.relative_to(folder).as_posix()
         yield Case("POI's files", name, "" if _REASON.fullmatch(left) else left)
         yield Case("POI's files that are read", name, left)

@@ -24,7 +24,7 @@ _URLS = (
 
 
 class Expected(NamedTuple):
-    """What a sitemap lists: how many, and for some which URL is at a place, with which date (ms) or extension."""
+    """Expected entries of a sitemap: their number, and for some index the URL, date (ms) or extension."""
 
     count: int
     at: tuple[tuple[int, str], ...] = ()

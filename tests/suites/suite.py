@@ -1,4 +1,4 @@
-"""What a suite is: cases with what was expected and found, counted."""
+"""Base of the suites: cases, goals and their counts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Goal(NamedTuple):
 
 
 def report(cases: Iterable[Case], goals: Iterable[Goal], verbose: bool) -> bool:
-    """Print each part with passed/total and what is left; tell whether all goals are reached."""
+    """Print each part with passed/total and its failures; return whether all goals are reached."""
     found = list(cases)
     totals, passed = Counter(case.part for case in found), Counter(case.part for case in found if not case.left)
     reached = bool(found)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.mime.mime_types import get_mime_resolver
 from nutch2py.parser.parser_factory import get_parser_factory
-from tests.suites.apache import TIKA, reader, refusal, tika_files
+from tests.suites.apache import TIKA, reader, rejection, tika_files
 from tests.suites.suite import Case, Goal
 
 GOALS = (Goal("Tika's texts", 0.88), Goal("texts that are left, for a known reason", 1.0))
@@ -30,7 +30,7 @@ _TOKENS = re.compile(
     rf"|(?:(?!assert)\b\w+\s*\(|=)\s*(?P<file>{_LITERAL})|{_LITERAL}",
     re.DOTALL,
 )
-_NO_TEXT = re.compile(r"org\.apache\.tika\.|Exception: ")  # of what Tika tells about itself
+_NO_TEXT = re.compile(r"org\.apache\.tika\.|Exception: ")  # messages of Tika itself
 _OTHER_PLACE = re.compile(r"\.get\((?!.*CONTENT\b)(?!\d+\)\.get\(.*CONTENT)|(?i:metadata(?!List))\b")
 _REASONS = {
     r"testOCR.*|testRotated.*|testTIFF_multipage.*": "a picture of text, which Tika reads by OCR",
@@ -46,17 +46,17 @@ _REASONS = {
     r"testHTMLGoodScript\.html|testHTML_embedded_data_uri_js\.html": "programs (scripts) are no text",
     r"testSrcDoc\.html": "a page in an attribute of a frame",
     r"testODTStyles3\.odt": "fields that are hidden",
-    r"testPDF_XFA.*": "a form that is XML beside the pages (XFA)",
-    r"testPDF_twoAuthors\.pdf": "XMP beside the properties of a PDF",
-    r"testPPT_groups\.ppt": "a drawing (SmartArt) whose words lie in a package of its own",
-    r"testPPT_various2\.pptx": "headers of printed handouts; a reply stands apart from who wrote it",
-    r"testPPT_comment\.ppt": "who wrote a comment is told in another form",
-    r"testRTFControls\.rtf": "soft hyphens are left out, so that words are found",
+    r"testPDF_XFA.*": "an XML form in addition to the pages (XFA)",
+    r"testPDF_twoAuthors\.pdf": "XMP in addition to the properties of a PDF",
+    r"testPPT_groups\.ppt": "a drawing (SmartArt) with its text in a separate package",
+    r"testPPT_various2\.pptx": "headers of printed handouts; a reply is separate from its author",
+    r"testPPT_comment\.ppt": "the author of a comment is in another form",
+    r"testRTFControls\.rtf": "soft hyphens are removed, so that words are found",
     r"testGroupWiseEml\.eml": "markup that is part of what Tika's test looks for",
     r"testWORD_2006ml\.xml": "a package written as one XML file is read as any XML",
     r"testiBooks\.ibooks": "a page that the order of reading does not list",
 }
-"""Why texts are left, by the name of the file; what a parser refuses says why itself."""
+"""Why texts are left, by the name of the file; a rejection states its own reason."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
 
 
@@ -88,19 +88,19 @@ def cases(data: Path) -> Iterator[Case]:
         parse = read(file)
         places = [parse.title, parse.text, *(f"{link.anchor} {link.url}" for link in parse.outlinks)]
         places += [value.decode("utf-8", "replace") for value in parse.metadata.values()]
-        left = refusal(parse)
-        refused = bool(left)
+        left = rejection(parse)
+        rejected = bool(left)
         name = f"{found.file}: {' '.join(found.text.split())[:80]}"
         if not left and squeezed(found.text) not in squeezed(" ".join(places)):
             left = reason(found.file) or f"not found as {kind}"
         yield Case("Tika's texts", name, left)
         if left:
-            known = refused or reason(found.file)
+            known = rejected or reason(found.file)
             yield Case("texts that are left, for a known reason", name, "" if known else f"not found as {kind}")
 
 
 def reason(file: str) -> str:
-    """Return why the texts of a file are left, "" when nobody knows."""
+    """Return why the texts of a file are not found, "" when unknown."""
     return next((why for pattern, why in _REASONS.items() if re.fullmatch(pattern, file)), "")
 
 

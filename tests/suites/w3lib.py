@@ -47,7 +47,7 @@ def _asserted(module: ast.Module) -> Iterator[tuple[str, str]]:
 
     def check(source: str, test: Callable[[], object]) -> None:
         if "ignore_tags=()" in source:
-            return  # an option that this program has not: what stands in a script never counts
+            return  # an option that this program lacks: text in scripts never counts
         try:
             left = "" if test() else _REPLACED
         except (TypeError, ValueError, LookupError) as error:

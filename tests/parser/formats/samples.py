@@ -1,4 +1,4 @@
-"""Small files of each format, made here: seeds of fuzzing, and the parts that growing ones are made of."""
+"""Builders of small files of each format, for tests, growth tests and fuzzing."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def tiff(entries: Iterable[tuple[int, int, int, bytes]], data: bytes = b"") -> b
 def pdf(pages: Iterable[bytes], annotations: str = "", fonts: str = "", more: Iterable[bytes] = ()) -> bytes:
     """Give a PDF with a page for each content stream, its annotations on every page.
 
-    ``fonts``: beside Helvetica, which is F; ``more``: further objects, from number 10 on, and the outline is the first.
+    ``fonts``: in addition to Helvetica (F); ``more``: further objects, from number 10 on; the outline is the first.
     """
     streams = list(pages)
     kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(streams)))
@@ -195,7 +195,7 @@ def link(target: str) -> str:
 
 
 def compound(streams: Mapping[str, bytes], share: bool = False) -> bytes:
-    """Give a compound file ([MS-CFB], version 3) of streams by ``folder/name``; ``share``: all lie at one place."""
+    """Give a compound file ([MS-CFB], version 3) of streams by ``folder/name``; ``share``: all use the same sectors."""
     folders: dict[str, list[str]] = {"": []}
     for path in streams:
         parts = path.split("/")
@@ -282,7 +282,7 @@ def doc(text: str) -> dict[str, bytes]:
 
 
 def list_level(text: str, kind: int = 0, start: int = 1, flags: int = 0, limit: int = 0) -> bytes:
-    """Give a level of a Word list (LVL); %1 to %9 stand for the numbers of levels."""
+    """Give a level of a Word list (LVL); %1 to %9 are the numbers of levels."""
     characters, places = "", []
     for part in text.split("%"):
         if characters or places or text.startswith("%"):
@@ -328,8 +328,8 @@ def doc_with_lists(
         pages.append(len(stream) // 512)
         stream += page
 
-    def place(where: int, data: bytes, told: int | None = None) -> None:
-        struct.pack_into("<II", stream, where, len(table), len(data) if told is None else told)
+    def place(where: int, data: bytes, length: int | None = None) -> None:
+        struct.pack_into("<II", stream, where, len(table), len(data) if length is None else length)
         table.extend(data)
 
     place(0x102, struct.pack(f"<{2 * len(pages) + 1}I", *range(len(pages) + 1), *pages))
@@ -339,10 +339,10 @@ def doc_with_lists(
         heads += struct.pack("<II9HBB", number, 0, *range(1, 10), len(one) == 1, 0)
         levels += b"".join(one)
     place(0x2E2, struct.pack("<H", len(heads) // 28) + heads + levels, len(heads) + 2)
-    told = [*lists]
-    changes = b"".join(struct.pack("<I", 0xFFFFFFFF) + each for _, each in told)
-    heads = b"".join(struct.pack("<I8xB3x", name, bool(each)) for name, each in told)
-    place(0x2EA, struct.pack("<I", len(told)) + heads + changes)
+    items = [*lists]
+    changes = b"".join(struct.pack("<I", 0xFFFFFFFF) + each for _, each in items)
+    heads = b"".join(struct.pack("<I8xB3x", name, bool(each)) for name, each in items)
+    place(0x2EA, struct.pack("<I", len(items)) + heads + changes)
     each_style = [
         struct.pack("<HHHHHH", 0, 1 | based_on << 4, 1, 0, 0, 0) + bytes(2) + struct.pack("<H", len(said)) + said
         for based_on, said in styles

@@ -1,4 +1,4 @@
-"""The work for a document grows with its size, whatever is in it: each format's own ways to make it grow faster."""
+"""The work of a parse is linear in the document's size, for each format's known ways to make it grow faster."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def text(piece: str, head: str = "", tail: str = "", size: int = 0) -> Shape:
 
 
 def nested(opening: str, closing: str, core: str = "x", head: str = "", tail: str = "") -> Shape:
-    """Return elements in each other; half of the length is what is in the innermost."""
+    """Return nested elements; half of the length is the innermost's content."""
 
     def make(length: int) -> bytes:
         depth = max(length // (2 * len(opening + closing)), 1)
@@ -403,7 +403,7 @@ CASES = [(format_name, shape) for format_name, (_, shapes) in SHAPES.items() for
 
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a limit bounds is bounded, so a small one shows the rest."""
+    """Small limits show how work grows below them."""
     monkeypatch.setattr(document_parser, "_MAX_TEXT_CHARS", 20_000)
     monkeypatch.setattr(pdf, "_MAX_LINK_SCAN_CHARS", 100_000)
     monkeypatch.setattr(archive, "_MAX_PAX_HEADERS", 20)

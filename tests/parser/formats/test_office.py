@@ -1,4 +1,4 @@
-"""Office documents and books made here, part by part."""
+"""Office documents and books, built part by part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships
 
 
 def package(**files: str) -> bytes:
-    """Pack files; in names ``__`` stands for ``/`` and ``_`` for a dot."""
+    """Pack files; in names ``__`` means ``/`` and ``_`` a dot."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -295,9 +295,9 @@ def test_broken_part_does_not_affect_others(conf: Configuration) -> None:
     entry = whole.index(b"word/header2.xml")
     checksum = whole.index(b"word/header2.xml", entry + 1) - 46 + 16
     wrong = bytearray(whole)
-    wrong[checksum] ^= 1  # text whose checksum is wrong is text all the same
+    wrong[checksum] ^= 1  # text with a wrong checksum is still read
     assert "text of part 2" in parse(OoxmlParser, bytes(wrong), conf).text
-    wrong[entry - 30] ^= 1  # no file stands where the directory says
+    wrong[entry - 30] ^= 1  # no file at the directory's offset
     found = parse(OoxmlParser, bytes(wrong), conf)
     assert "part 1" in found.text
     assert "part 2" not in found.text

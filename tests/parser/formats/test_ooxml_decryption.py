@@ -1,4 +1,4 @@
-"""Workbooks under the password with which Excel encrypts, and opens, what is only write-protected."""
+"""Workbooks encrypted with Excel's default password for write protection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RTF, feeds, XML, archives, images and mail, made here."""
+"""RTF, feeds, XML, archives, images and mail."""
 
 from __future__ import annotations
 
@@ -226,12 +226,14 @@ def iptc(*values: tuple[int, bytes], name: bytes = b"") -> bytes:
 
 def test_iptc_keywords_and_captions_are_extracted(conf: Configuration) -> None:
     other = b"8BIM" + struct.pack(">HH", 0x03ED, 0) + struct.pack(">I", 3) + b"abc\0"
-    told = iptc((5, b"A title"), (25, b"coast"), (25, "Vögel".encode()), (120, b"The caption"), (0, b"\0\2"), name=b"n")
-    found = parse(ImageParser, samples.jpeg((0xED, b"Photoshop 3.0\0" + other + told)), conf)
+    segment = iptc(
+        (5, b"A title"), (25, b"coast"), (25, "Vögel".encode()), (120, b"The caption"), (0, b"\0\2"), name=b"n"
+    )
+    found = parse(ImageParser, samples.jpeg((0xED, b"Photoshop 3.0\0" + other + segment)), conf)
     assert (found.title, found.text) == ("A title", "The caption\ncoast, Vögel")
     assert found.metadata["dc:subject"].decode() == "coast, Vögel"
-    for end in range(14, len(told)):
-        cut = parse(ImageParser, samples.jpeg((0xED, b"Photoshop 3.0\0" + told[:end])), conf)
+    for end in range(14, len(segment)):
+        cut = parse(ImageParser, samples.jpeg((0xED, b"Photoshop 3.0\0" + segment[:end])), conf)
         assert cut.major == ParseStatusCode.SUCCESS
 
 

@@ -1,4 +1,4 @@
-"""Outlook messages made here: their encodings, bodies, attachments, and messages within messages."""
+"""Outlook messages: encodings, bodies, attachments and embedded messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_msg_subject_body_and_attachment_are_extracted(conf: Configuration) -> N
     assert (found.title, found.text) == ("Subject", "Subject\nThe body\na.txt\nattached")
 
 
-@pytest.mark.parametrize(("told", "text", "encoding"), [
+@pytest.mark.parametrize(("properties", "text", "encoding"), [
     ({"code_page": 1251}, "Кратко", "cp1251"),
     ({"code_page": 932, "locale": 0x0419}, "日本語の件名", "cp932"),
     ({"locale": 0x0419}, "Тема", "cp1251"),
@@ -44,10 +44,10 @@ def test_msg_subject_body_and_attachment_are_extracted(conf: Configuration) -> N
     ({"locale": 0x040C}, "Pièce jointe", "cp1252"),
 ])  # fmt: skip
 def test_msg_code_page_or_language_sets_encoding(
-    told: dict[str, int], text: str, encoding: str, conf: Configuration
+    properties: dict[str, int], text: str, encoding: str, conf: Configuration
 ) -> None:
     streams = {
-        "__properties_version1.0": numbers(**told),
+        "__properties_version1.0": numbers(**properties),
         "__substg1.0_0037001E": text.encode(encoding),
         "__substg1.0_1000001E": f"{text}.".encode(encoding),
         "__attach_version1.0_#00000000/__substg1.0_3707001E": f"{text}.txt".encode(encoding),

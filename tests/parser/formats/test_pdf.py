@@ -1,4 +1,4 @@
-"""PDFs made here: words told apart by places, writing from right to left, outlines, notes and form fields."""
+"""PDF: word separation by positions, right-to-left text, outlines, notes and form fields."""
 
 from __future__ import annotations
 

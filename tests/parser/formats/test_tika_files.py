@@ -1,7 +1,7 @@
-"""Apache Tika's test documents: what Tika's own tests expect to find is found, and what cannot be read is told so.
+"""Apache Tika's test documents: the texts that Tika's tests expect are found; others get the expected status.
 
 ``tika_expectations.json``: for each document, some of the texts that Tika's tests look for (Apache License 2.0). White
-space is not compared: where lines break within a page is no matter of right and wrong.
+space is not compared: line breaks within a page are not defined.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ ENCRYPTED = {
     "testPDF_no_extract_no_accessibility_owner_user.pdf", "testPDF_no_extract_yes_accessibility_owner_user.pdf",
 }  # fmt: skip
 BROKEN = {"testWORD_truncated.docx"}
-# pictures that Tika reads by OCR, documents with metadata only, and those whose text is in what is not opened here:
-# objects embedded in RTF, fields that compute a formula (EQ), a link to another document, a binary group without end
+# images that Tika reads by OCR, documents with metadata only, and those with text in unsupported parts: objects
+# embedded in RTF, formula fields (EQ), a link to another document, an unterminated binary group
 WITHOUT_TEXT = {
     "testOCR.docx", "testOCR.pdf", "testOCR.pptx", "testPDF_Version.10.x.pdf", "testPDF_Version.11.x.PDFA-1b.pdf",
     "testPDF_Version.4.x.pdf", "testPDF_Version.5.x.pdf", "testPDF_Version.6.x.pdf", "testPDF_Version.7.x.pdf",
@@ -45,7 +45,7 @@ WITHOUT_TEXT = {
 
 
 class Documents:
-    """The jar, and a parser for what is in it."""
+    """The jar with the documents, and a parser for them."""
 
     def __init__(self) -> None:
         self.jar = zipfile.ZipFile(tika_jar())

@@ -1,4 +1,4 @@
-"""Workbooks of Excel 97 to 2003 under the password with which Excel encrypts what is only write-protected."""
+"""Workbooks of Excel 97 to 2003 encrypted with Excel's default password for write protection."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def crypto_api(bits: int) -> Callable[[str], Sealed]:
 
         checked = rc4(key_of(0), SECRET + hashlib.sha1(SECRET).digest())
         header = struct.pack("<8I", 4, 0, 0x6801, 0x8004, bits, 1, 0, 0) + b"C\0\0\0"
-        told = struct.pack("<HHHII", 1, 4, 2, 4, len(header)) + header + struct.pack("<I", 16) + SALT
-        return told + checked[:16] + struct.pack("<I", 20) + checked[16:], blocks(key_of)
+        filepass = struct.pack("<HHHII", 1, 4, 2, 4, len(header)) + header + struct.pack("<I", 16) + SALT
+        return filepass + checked[:16] + struct.pack("<I", 20) + checked[16:], blocks(key_of)
 
     return seal
 
@@ -81,8 +81,8 @@ def xor(password: str) -> Sealed:
 
 
 def workbook(sealed: Sealed) -> bytes:
-    told, turn = sealed
-    out = samples.record(0x0809, struct.pack("<HH", 0x0600, 5) + bytes(12)) + samples.record(FILEPASS, told)
+    filepass, turn = sealed
+    out = samples.record(0x0809, struct.pack("<HH", 0x0600, 5) + bytes(12)) + samples.record(FILEPASS, filepass)
     cells = [(0x204, struct.pack("<HHHHB", row, 0, 0, 9, 0) + b"cell %04d" % row) for row in range(200)]
     for kind, data in [(BOUNDSHEET, SHEET), *cells]:
         mixed = turn(len(out) + 4, data)
@@ -111,12 +111,12 @@ def test_xls_with_default_password_is_decrypted(seal: Callable[[str], Sealed], c
 
 @pytest.mark.parametrize("seal", SEALS, ids=["RC4", "CryptoAPI of 40 bits", "CryptoAPI of 128 bits", "XOR"])
 def test_xls_damaged_is_not_decrypted(seal: Callable[[str], Sealed]) -> None:
-    told, _ = seal(DEFAULT)
+    filepass, _ = seal(DEFAULT)
     stream = workbook(seal(DEFAULT))
-    assert decrypt_workbook(stream, told) is not None
-    for end in range(len(told)):
+    assert decrypt_workbook(stream, filepass) is not None
+    for end in range(len(filepass)):
         if end != 4:  # of such a length it is Excel 95's, and then of another password
-            assert decrypt_workbook(stream, told[:end]) is None
+            assert decrypt_workbook(stream, filepass[:end]) is None
     for end in range(40, len(stream), 97):
-        assert len(decrypt_workbook(stream[:end], told) or b"") == end
-    assert decrypt_workbook(stream, struct.pack("<H", 7) + told[2:]) is None
+        assert len(decrypt_workbook(stream[:end], filepass) or b"") == end
+    assert decrypt_workbook(stream, struct.pack("<H", 7) + filepass[2:]) is None

@@ -1,4 +1,4 @@
-"""What is fuzzed of what operators write and people ask: cells, seeds, configuration, queries, requests."""
+"""Fuzz targets for operators' files and user input: cells, seeds, configuration, queries, requests."""
 
 from __future__ import annotations
 
