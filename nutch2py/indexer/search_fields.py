@@ -11,15 +11,8 @@ from urllib.parse import unquote, urlsplit
 
 from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.backends.analysis.minhash import compute_sketch, distinct_words
-from nutch2py.backends.embedded_index.index_directory import (
-    EXACT_FIELDS,
-    FACET_PREFIX,
-    MAX_WEIGHT,
-    MIN_WEIGHT,
-    SKETCH_FIELD,
-    TERMS_PREFIX,
-    TEXT_FIELDS,
-)
+from nutch2py.backends.embedded_index.index_directory import MAX_WEIGHT, MIN_WEIGHT
+from nutch2py.backends.index_fields import EXACT_FIELDS, FACET_PREFIX, SKETCH_FIELD, TERMS_PREFIX, TEXT_FIELDS
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.records.document import NutchDocument

@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.search.results.facets import FacetCounts
-from nutch2py.search.results.search_results import SearchResult, format_for_terminal
+from nutch2py.search.results.search_results import SearchResult, format_for_terminal, replace_unprintable
 from nutch2py.search.search_backends import open_search_backend
-from nutch2py.search.search_service import search
 
 
 class SearchOutput(NamedTuple):
@@ -37,29 +36,23 @@ class SearchOutput(NamedTuple):
         """Return the output for a terminal, without control characters of pages."""
         parts = [format_for_terminal(self.result, color)]
         if self.meant:
-            parts.append(f"Did you mean: {_replace_unprintable(self.meant)}\n")
+            parts.append(f"Did you mean: {replace_unprintable(self.meant)}\n")
         for name, values in self.facets.items():
-            counts = ", ".join(f"{_replace_unprintable(value)} ({count})" for value, count in values)
+            counts = ", ".join(f"{replace_unprintable(value)} ({count})" for value, count in values)
             parts.append(f"{name}: {counts or 'none'}\n")
         for hit in self.result.hits:
             if hit.id in self.explanations:
-                lines = "\n".join(map(_replace_unprintable, self.explanations[hit.id].splitlines()))
-                parts.append(f"\n{_replace_unprintable(hit.url)}\n{lines}\n")
+                lines = "\n".join(map(replace_unprintable, self.explanations[hit.id].splitlines()))
+                parts.append(f"\n{replace_unprintable(hit.url)}\n{lines}\n")
         return "".join(parts)
-
-
-def _replace_unprintable(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def search_with_details(
     conf: Configuration, query: str, start: int = 0, rows: int = 10, facets: bool = False, explain: bool = False
 ) -> SearchOutput:
     """Search the index of ``search.backend``, with the requested details."""
-    result = search(conf, query, start, rows)
-    if result.total and not (facets or explain):
-        return SearchOutput(result, {}, {}, "")
     index = open_search_backend(conf)
+    result = index.search(query, {}, start, rows)
     counted = index.facets(query, {}) if facets else {}
     explanations = {hit.id: index.explain(query, hit.id) for hit in result.hits} if explain else {}
     meant = "" if result.total else index.correct_query(query)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlencode
 
-from nutch2py.backends.embedded_index.index_directory import FACET_NAMES
+from nutch2py.backends.index_fields import FACET_NAMES
 from nutch2py.errors import InputError
 
 MAX_QUERY = 1000

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from nutch2py.backends import index_fields
 from nutch2py.backends.embedded_index import index_directory, score_columns
 from nutch2py.backends.embedded_index.index_directory import SCORES_TEMP_DIR, index_path
 from nutch2py.conf.configuration import Configuration
@@ -340,5 +341,5 @@ def test_every_index_column_is_rebuilt(conf: Configuration) -> None:
     columns = {each["name"] for each in fields if each["options"].get("fast")}
     assert columns == {
         *score_columns._NUMERIC_COLUMNS,
-        *(f"{index_directory.FACET_PREFIX}{name}" for name in index_directory.FACET_NAMES),
+        *(f"{index_fields.FACET_PREFIX}{name}" for name in index_fields.FACET_NAMES),
     }

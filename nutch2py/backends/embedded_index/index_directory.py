@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from weakref import finalize
 
 from nutch2py.backends.analysis.analyzer import ANALYSIS_VERSION, Analyzer
+from nutch2py.backends.index_fields import FACET_NAMES, FACET_PREFIX, TEXT_FIELDS
 from nutch2py.backends.index_lock import exclusive_lock
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError
@@ -85,25 +86,6 @@ SCORES_TEMP_DIR = "scores.new"
 :mod:`nutch2py.backends.embedded_index.score_columns`.
 """
 OTHER_DIR_ADVICE = "name another folder in index.embedded.path and run index -all"
-
-TEXT_FIELDS = ("title", "content", "anchor", "url", "host")
-"""Fields searched when a query names no field."""
-
-TERMS_PREFIX = "terms_"
-"""Prefix of the fields with our terms in Solr and OpenSearch: ``terms_title`` … ``terms_exact``."""
-
-FACET_NAMES = ("host", "path", "type", "lang", "date")
-"""Facets. ``path``: ``host/folder/`` and the folders within it; ``date``: year, and ``year-month``."""
-FACET_PREFIX = "facet_"
-"""Prefix of the fields with facet values."""
-
-SKETCH_FIELD = f"{TERMS_PREFIX}{FACET_PREFIX}near"
-"""Field with the sketch of a text (:mod:`nutch2py.backends.analysis.minhash`); ``exact`` has it as ``near=SKETCH``."""
-
-EXACT_FIELDS = frozenset(
-    {"site", "type", "lang", "digest", "batchId", "domain", "cache", "cc", "tld", "subcollection", "tag", "feed"}
-)
-"""Fields that match as a whole, ignoring case: ``type:text/html``. ``site`` is the host and its parent domains."""
 
 
 def index_path(conf: Configuration) -> Path:

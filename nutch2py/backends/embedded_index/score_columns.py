@@ -22,15 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nutch2py.backends.embedded_index.index_directory import (
-    FACET_NAMES,
-    FACET_PREFIX,
-    META_FILE,
-    SCORES_TEMP_DIR,
-    IndexDirectory,
-    make_schema,
-)
+from nutch2py.backends.embedded_index.index_directory import META_FILE, SCORES_TEMP_DIR, IndexDirectory, make_schema
 from nutch2py.backends.embedded_index.index_lookup import find_addresses
+from nutch2py.backends.index_fields import FACET_NAMES, FACET_PREFIX
 from nutch2py.errors import IndexingError
 
 if TYPE_CHECKING:

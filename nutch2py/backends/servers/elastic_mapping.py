@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from nutch2py.backends.embedded_index.index_directory import TERMS_PREFIX
+from nutch2py.backends.index_fields import TERMS_PREFIX
 from nutch2py.backends.servers.index_schema import DATE_FIELDS, IndexField, IndexSchema
 
 _TEXT_TYPES = ("text", "match_only_text", "search_as_you_type")

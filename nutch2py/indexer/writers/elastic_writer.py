@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from nutch2py.backends.embedded_index.index_directory import SKETCH_FIELD, TERMS_PREFIX
+from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.elastic_client import (
     ELASTIC_SERVER_NAME,
     BulkAction,
@@ -282,7 +282,8 @@ class ElasticIndexWriter(ServerIndexWriter):
             return call()
         except RequestRejectedError as error:
             raise IndexingError(
-                f"{ELASTIC_SERVER_NAME} rejects a request to {self.client.url} ({action}): {error} (HTTP {error.status})"
+                f"{ELASTIC_SERVER_NAME} rejects a request to {self.client.url} ({action}): "
+                f"{error} (HTTP {error.status})"
             ) from error
 
     def _read_index_definition(self) -> bytes:

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.embedded_index.index_directory import (
-    FACET_PREFIX,
     SCORE_COLUMNS_LAYOUT,
-    SKETCH_FIELD,
     IndexDirectory,
     make_schema,
     split_weight,
@@ -17,6 +15,7 @@ from nutch2py.backends.embedded_index.index_directory import (
 )
 from nutch2py.backends.embedded_index.index_lookup import IndexScoreReader
 from nutch2py.backends.embedded_index.score_columns import DocumentScores, replace_scores
+from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.index_writers import missing_id_error
 from nutch2py.indexer.search_fields import SKETCHES_PROPERTY, DocumentWeights, build_search_fields

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from nutch2py.backends.embedded_index.index_directory import TERMS_PREFIX
+from nutch2py.backends.index_fields import TERMS_PREFIX
 from nutch2py.backends.servers.index_schema import collect_new_columns
 from nutch2py.backends.servers.server_retry import RequestRejectedError
 from nutch2py.backends.servers.solr_client import (

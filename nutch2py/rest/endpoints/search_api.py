@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nutch2py.backends.embedded_index.index_directory import FACET_NAMES
+from nutch2py.backends.index_fields import FACET_NAMES
 from nutch2py.errors import InputError
 from nutch2py.indexer.search_fields import PAGE_DATE_FIELDS
 from nutch2py.records.document import clean_text

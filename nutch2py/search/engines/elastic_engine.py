@@ -7,7 +7,7 @@ import binascii
 from typing import Any
 from urllib.parse import quote
 
-from nutch2py.backends.embedded_index.index_directory import SKETCH_FIELD, TERMS_PREFIX
+from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.server_retry import RequestRejectedError
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError

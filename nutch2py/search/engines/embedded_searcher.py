@@ -7,15 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
-from nutch2py.backends.embedded_index.index_directory import (
-    FACET_NAMES,
-    FACET_PREFIX,
-    SKETCH_FIELD,
-    WEIGHT_BUCKETS,
-    IndexDirectory,
-    bucket_boost,
-)
+from nutch2py.backends.embedded_index.index_directory import WEIGHT_BUCKETS, IndexDirectory, bucket_boost
 from nutch2py.backends.embedded_index.index_lookup import find_addresses, read_documents
+from nutch2py.backends.index_fields import FACET_NAMES, FACET_PREFIX, SKETCH_FIELD
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError
 from nutch2py.search.engines.server_searcher import EngineResult
@@ -225,13 +219,13 @@ class EmbeddedSearcher:
     def _fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
         import tantivy
 
-        query = _boolean_query(
+        query = tantivy.Query.boolean_query(
             [
                 (tantivy.Occur.Should, tantivy.Query.fuzzy_term_query(self.schema, field, term, distance))
                 for field in SUGGEST_FIELDS
             ]
         )
-        hits = self._searcher.search(query, limit).hits if query is not None else []
+        hits = self._searcher.search(query, limit).hits
         return [each.fields for each in self._read_hits([(0.0, address) for _, address in hits])]
 
     def explain(self, query: str, document_id: str) -> str | None:
@@ -303,9 +297,3 @@ def _total_hits(result: tantivy.SearchResult) -> int:
 def _sort_counts(buckets: Iterable[dict[str, Any]]) -> list[tuple[str, int]]:
     counted = [(str(each["key"]), int(each["doc_count"])) for each in buckets]
     return sorted(counted, key=lambda pair: (-pair[1], pair[0]))
-
-
-def _boolean_query(clauses: list[tuple[Any, tantivy.Query]]) -> tantivy.Query | None:
-    import tantivy
-
-    return tantivy.Query.boolean_query(clauses) if clauses else None

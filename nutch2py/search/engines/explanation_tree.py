@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from nutch2py.backends.embedded_index.index_directory import TEXT_FIELDS
+from nutch2py.backends.index_fields import TEXT_FIELDS
 
 _FIELD_NAMES = ("id", *TEXT_FIELDS, "other", "exact")  # tantivy numbers fields in the order of their definition
 _TERM_PATTERN = re.compile(r"Term=Term\(field=(\d+), type=\w+, (.*)\)")

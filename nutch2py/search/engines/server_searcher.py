@@ -6,7 +6,7 @@ import time
 from typing import Any, NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer
-from nutch2py.backends.embedded_index.index_directory import FACET_NAMES, TERMS_PREFIX
+from nutch2py.backends.index_fields import FACET_NAMES, TERMS_PREFIX
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.search.query.freshness import Freshness, FreshnessSettings
@@ -104,7 +104,7 @@ class ServerSearcher:
 
     def is_ready(self) -> bool:
         """Return whether the server has documents with the terms of this version."""
-        return bool(self.engine.find(FilterClause(ANALYSIS_FIELD, self.analyzer.version), 0, 0).total)
+        return self.count() > 0
 
     def require_ready(self) -> None:
         """Raise IndexingError unless the server is ready."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from nutch2py.backends.embedded_index.index_directory import SKETCH_FIELD, TERMS_PREFIX
+from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.solr_client import (
     SolrClient,
     SolrRejectedError,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from nutch2py.backends.analysis.analyzer import Analyzer, QueryWord
 from nutch2py.backends.analysis.dictionaries import read_dictionaries, strip_comments
 from nutch2py.backends.analysis.stemming import analysis_language, is_stopword
-from nutch2py.backends.embedded_index.index_directory import EXACT_FIELDS, TEXT_FIELDS
+from nutch2py.backends.index_fields import EXACT_FIELDS, TEXT_FIELDS
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.search.query.query_language import (

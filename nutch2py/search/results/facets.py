@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nutch2py.backends.embedded_index.index_directory import FACET_NAMES, FACET_PREFIX, TERMS_PREFIX
+from nutch2py.backends.index_fields import FACET_NAMES, FACET_PREFIX, TERMS_PREFIX
 
 FacetCounts = dict[str, list[tuple[str, int]]]
 """Facet -> (value, number of documents)."""

@@ -138,7 +138,7 @@ def format_for_terminal(result: SearchResult, color: bool = False) -> str:
     """
     if not result.hits:
         more = f"no hit from {result.start + 1} on, of {result.total}" if result.total else "no document matches"
-        return f"{more} {_replace_unprintable(result.query)!r} ({result.millis:.1f} ms)\n"
+        return f"{more} {replace_unprintable(result.query)!r} ({result.millis:.1f} ms)\n"
     bold, link, dim, plain = ("\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m") if color else ("", "", "", "")
     before, after = ("\x1b[1;33m", "\x1b[0m") if color else ("", "")
     first = result.start + 1
@@ -151,7 +151,7 @@ def format_for_terminal(result: SearchResult, color: bool = False) -> str:
         lines += [
             "",
             f"{bold}{number}. {heading}{plain}",
-            f"   {link}{_replace_unprintable(hit.url)}{plain}  {dim}{hit.score:.3f}{plain}",
+            f"   {link}{replace_unprintable(hit.url)}{plain}  {dim}{hit.score:.3f}{plain}",
         ]
         if snippet.text:
             lines.append(f"   {snippet.highlight(before, after)}")
@@ -160,12 +160,13 @@ def format_for_terminal(result: SearchResult, color: bool = False) -> str:
     return "\n".join([*lines, *(["", result.note] if result.note else [])]) + "\n"
 
 
-def _replace_unprintable(text: str) -> str:
+def replace_unprintable(text: str) -> str:
+    """Return a text with a space for each character that a terminal must not receive."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def _printable_snippet(snippet: Snippet) -> Snippet:
-    return Snippet(_replace_unprintable(snippet.text), snippet.highlights)
+    return Snippet(replace_unprintable(snippet.text), snippet.highlights)
 
 
 def field_values(fields: dict[str, Any], name: str) -> list[str]:
