@@ -33,7 +33,7 @@ POINTS = {
     "nutch2py.table.embedded.embedded_store": [("EmbeddedStore", "compare_and_set", "lock")],
     "nutch2py.table.embedded.storage.table_files": [("TableFiles", "write_contents", "contents")],
     "nutch2py.table.hbase.hbase_batch": [("HBaseBatch", "_write", "write")],
-    "nutch2py.table.hbase.hbase_due_update": [("Listing", "write", "listing")],
+    "nutch2py.table.hbase.hbase_due_update": [("HBaseDueUpdater", "write", "listing")],
     "nutch2py.table.hbase.hbase_store": [("HBaseStore", "compare_and_set", "lock")],
     "nutch2py.indexer.writers.embedded_writer": [
         ("EmbeddedIndexWriter", "_commit", "commit"),
@@ -41,10 +41,10 @@ POINTS = {
     ],
     "nutch2py.indexer.writers.solr_writer": [
         ("SolrIndexWriter", "_flush", "send"),
-        ("_Collection", "commit", "commit"),
+        ("_SolrCollection", "commit", "commit"),
     ],
-    "nutch2py.parser.worker.parse_worker": [("_Work", "do", "parse")],
-    "nutch2py.joblog.job_recorder": [("Ledger", "_write", "log")],
+    "nutch2py.parser.worker.parse_worker": [("_RequestHandler", "handle", "parse")],
+    "nutch2py.joblog.job_recorder": [("JobRecorder", "_write", "log")],
 }
 """Module -> (class, method, name of the point). A write of the job log is one point; the store's own is none then."""
 _INSIDE = threading.local()
