@@ -3,7 +3,7 @@
 A store is one table: a crawl's ``webpage``, ``host`` or ``batch``. Keys are text, ordered by their UTF-8 bytes, which
 is also the order of Python's strings. A write carries only the changed columns, with the cell timestamps that Gora
 uses: deletes at now - 2 ms, puts at now - 1 ms, so that a put survives the delete of the same call. Now is the time of
-the crawl's clock (:mod:`nutch2py.table.clock`).
+the crawl's clock (:mod:`nutch2py.table.crawl_clock`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Cells, Field, Mutation, Record
-from nutch2py.table.clock import CrawlClock
+from nutch2py.table.crawl_clock import CrawlClock
 from nutch2py.table.due_index import DueIndex
 from nutch2py.table.table_query import KeyRange, TableQuery
 

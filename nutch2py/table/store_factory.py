@@ -9,7 +9,7 @@ from typing import TypeVar
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.records.record import Record
-from nutch2py.table.clock import crawl_clock
+from nutch2py.table.crawl_clock import crawl_clock
 from nutch2py.table.data_store import DataStore
 
 R = TypeVar("R", bound=Record)

@@ -13,7 +13,7 @@ from nutch2py.jobs.inject.inject_job import inject
 from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, decode_lock_row
 from nutch2py.records.webpage import DerivedRow, Mark, WebPage
-from nutch2py.table import clock, open_store
+from nutch2py.table import open_store
 from nutch2py.table.data_store import RowCells
 from nutch2py.url.keys import reverse_url
 
@@ -25,13 +25,13 @@ class Machine:
     """This machine with a clock that can be set: every setting is the start of another process, too."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self._patch, self._now = patch, clock.now_ms
+        self._patch, self._now = patch, crawl_clock.now_ms
         self.ahead = 0
-        patch.setattr(clock, "now_ms", lambda: self._now() + self.ahead)
+        patch.setattr(crawl_clock, "now_ms", lambda: self._now() + self.ahead)
 
     def set_ahead(self, milliseconds: int) -> None:
         self.ahead = milliseconds
-        self._patch.setattr(clock, "_clocks", {})
+        self._patch.setattr(crawl_clock, "_clocks", {})
 
 
 def told_clock(conf: Configuration) -> int:

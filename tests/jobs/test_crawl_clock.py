@@ -14,7 +14,7 @@ from nutch2py.mapreduce.lock_check import LOCKS_KEY, encode_holders, publish_clo
 from nutch2py.records.webpage import DerivedRow, Host, WebPage
 from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
-from nutch2py.table.clock import CrawlClock, crawl_clock
+from nutch2py.table.crawl_clock import CrawlClock, crawl_clock
 from tests.jobs.clocks import HOUR, Machine, clock_goes_back, foreign_cells_are_ahead, told_clock
 
 

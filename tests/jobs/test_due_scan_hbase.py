@@ -19,8 +19,8 @@ from nutch2py.jobs.readdb.readdb_commands import collect_stats
 from nutch2py.jobs.table_admin.table_maintenance import manage_due_index
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.table import DataStore, open_store
-from nutch2py.table.hbase import hbase_due_index, hbase_store
 from nutch2py.table.due_index import slot_of
+from nutch2py.table.hbase import hbase_due_index, hbase_store
 from nutch2py.table.hbase.due_table import ENTRY_COLUMN, STATE_ROW
 from nutch2py.url.keys import reverse_url
 from tests.jobs.rows import fetchlist, put

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from nutch2py.errors import StoreError
 from nutch2py.records.record import Columns, Mutation
 from nutch2py.support.clock import now_ms
-from nutch2py.table.clock import CrawlClock
+from nutch2py.table.crawl_clock import CrawlClock
 from nutch2py.table.data_store import RowCells, WriteBatch, encode_row_key
 from nutch2py.table.embedded import blobs
 from nutch2py.table.embedded.database_selection import CONTENT_COLUMNS, content_database

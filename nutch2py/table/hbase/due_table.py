@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from nutch2py.table.clock import CrawlClock
+from nutch2py.table.crawl_clock import CrawlClock
 from nutch2py.table.due_index import LAST_SLOT, SLOT_BYTES, TimeSpan, slot_of
 from nutch2py.table.hbase.hbase_admin import ColumnFamily, create_table
 from nutch2py.table.hbase.thrift_client.gateways import Gateways

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from nutch2py.errors import StoreError
 from nutch2py.records.record import Mutation
 from nutch2py.support.reporting import warn
-from nutch2py.table.clock import CrawlClock
+from nutch2py.table.crawl_clock import CrawlClock
 from nutch2py.table.data_store import RowCells, WriteBatch, encode_row_key
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.hbase.hbase_due_update import HBaseDueUpdater
