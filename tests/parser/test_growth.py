@@ -31,16 +31,18 @@ PIECES = [
 ]  # fmt: skip
 PATTERNS = patterns_of(nutch2py.parser)
 ANCHORED = {
-    "charset:_HOST", "charset_names:_LABEL", "html_limits:_ATTRIBUTES", "html_limits:_FORMAT_WHOLE",
-    "html_limits:_PARTS", "html_limits:_TO_ITS_END", "javascript:_PATH", "meta:_REFRESH", "mime:_BEFORE_ROOT",
-    "mime:_MARKUP_FIRST", "mime:_ROOT", "mime_table:_NAME",
-    "prescan:_ATTRIBUTE", "prescan:_XML", "xml_entities:_DECLARATION",
+    "charset.encoding_detector:_TOP_LEVEL_DOMAIN", "charset.encoding_names:_LABEL_PATTERN",
+    "charset.prescan:_ATTRIBUTE",
+    "charset.prescan:_XML_DECLARATION", "formats.javascript:_PATH", "html.head_directives:_REFRESH_CONTENT",
+    "html.html_limits:_ATTRIBUTES", "html.html_limits:_ATTRIBUTE_PARTS", "html.html_limits:_COMPLETE_FORMATTING_TAG",
+    "html.html_limits:_UP_TO_END_TAG", "mime.mime_table:_TYPE_NAME", "mime.mime_types:_BEFORE_ROOT",
+    "mime.mime_types:_ROOT_ELEMENT", "mime.mime_types:_STARTS_AS_HTML", "xml_sanitizer:_DECLARATION",
 }  # fmt: skip
-"""Patterns that are matched at one place, and not looked for."""
+"""Patterns that are matched at one position, not searched."""
 
 
 def test_parser_patterns_are_listed() -> None:
-    assert {"dom:_SELF_CLOSED_IFRAME", "prescan:_ATTRIBUTE", "filters.creativecommons:_RDF_LICENSE"} <= set(PATTERNS)
+    assert {"html.dom:_SELF_CLOSED_IFRAME", "filters.creativecommons:_RDF_LICENSE"} <= set(PATTERNS)
     assert set(PATTERNS) >= ANCHORED
 
 
@@ -78,6 +80,6 @@ SCANS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("name", SCANS)
 def test_scan_time_is_linear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for size in ("_SHORT", "_MANY_TAGS"):  # below which a page is not looked over
+    for size in ("_SHORT_PAGE_CHARS", "_MANY_TAGS"):  # smaller pages are not scanned
         monkeypatch.setattr(html_limits, size, 0)
     assert_linear(SCANS[name], repetitions(PIECES, [""], [""]))

@@ -1,4 +1,4 @@
-"""Documentation packages of Debian, crawled completely: pages that a link checker finds are stored and found by title."""
+"""Packages of Debian documentation, crawled completely: pages that a link checker finds are stored and searchable."""
 
 from __future__ import annotations
 
