@@ -91,6 +91,6 @@ def test_nutchserver_command_serves_and_stops(tmp_path: Path) -> None:
         assert lines.read() == "nutchserver: stopped\n"
     assert process.wait() == 0
     again = subprocess.run([*words, "-port", port, "-stop"], capture_output=True, text=True, check=False)
-    assert (again.returncode, "no server answers" in again.stderr) == (3, True)
+    assert (again.returncode, "no server responds" in again.stderr) == (3, True)
     refused = subprocess.run([*words, "-port", "0", "-host", "0.0.0.0"], capture_output=True, text=True, check=False)
     assert (refused.returncode, "rest.tokens.file" in refused.stderr) == (2, True)

@@ -151,7 +151,7 @@ def test_key_rate_applies_across_endpoints(keyed, capsys):
     assert ask(server, "GET", SEARCH, bearer(keys["reader"]))[0] == 200  # which is not that of who has a key
     for wrong in ("-1", "nan", "many", "1e9"):
         assert main(["token", "slow", "-rate", wrong, "-D", f"rest.tokens.file={file}"]) == 3
-    assert "is no number of requests a second" in capsys.readouterr().err
+    assert "is not a number of requests per second" in capsys.readouterr().err
 
 
 def test_flood_of_wrong_keys_is_limited_without_memory(keyed):
@@ -160,7 +160,7 @@ def test_flood_of_wrong_keys_is_limited_without_memory(keyed):
     rate._per_second = 0.001
     statuses = [ask(server, "GET", SEARCH, bearer(f"wrong-{number}"))[0] for number in range(30)]
     assert statuses == [401, *[429] * 29]
-    assert [*rate._known] == [("address", "127.0.0.1")]
+    assert [*rate._buckets] == [("address", "127.0.0.1")]
     many = RateLimiter(1)
     for number in range(10_000):
         many.check(("address", f"192.0.2.{number}"))
@@ -326,7 +326,7 @@ def test_client_sends_key_only_to_its_server(keyed):
     server, keys = keyed
     assert SearchClient(address_of(server), api_key=keys["shop"]).search("needle").total == 4
     assert asyncio.run(_asked(AsyncSearchClient(address_of(server), api_key=keys["shop"]))) == 4
-    with pytest.raises(SearchError, match="needs a key") as refused:
+    with pytest.raises(SearchError, match="an API key is required") as refused:
         SearchClient(address_of(server)).search("needle")
     assert (refused.value.status, refused.value.retry_after) == (401, None)
     server.app.state.authorizer._rate_limiter._per_second = 0.01
@@ -372,4 +372,4 @@ def test_documented_applications_send_key(keyed, tmp_path, monkeypatch, language
         except FileNotFoundError:
             pytest.skip(f"{command[0]} is not here")
         assert done.returncode == ended
-        assert done.stdout.startswith("4 pages\n") if key else done.stderr.startswith("401: this needs a key")
+        assert done.stdout.startswith("4 pages\n") if key else done.stderr.startswith("401: an API key is required")

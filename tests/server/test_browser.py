@@ -119,7 +119,7 @@ def test_page_is_usable_with_keyboard_only(server, browser):
     press("needle", Keys.ENTER)  # the box has the focus
     arrive(browser, before)
     browser.find_element("css selector", "body").send_keys(Keys.TAB)
-    assert browser.switch_to.active_element.text == "To the content"
+    assert browser.switch_to.active_element.text == "Skip to content"
     press(Keys.ENTER)
     wait_until(lambda: browser.current_url.endswith("#main"))
     press(Keys.TAB)

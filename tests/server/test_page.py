@@ -40,7 +40,7 @@ def test_page_language_follows_browser(server, accepted, shown):
 
 def test_theme_properties_are_applied(server, tmp_path):
     (tmp_path / "logo.png").write_bytes(b"PNG")
-    (tmp_path / "home.html").write_text("<p>ours: {{ documents }} of {{ look.name }}</p>")
+    (tmp_path / "home.html").write_text("<p>ours: {{ document_count }} of {{ theme.name }}</p>")
     for name, value in (("name", "Sea & Sand"), ("logo", str(tmp_path / "logo.png")), ("colour", "#ffcc00"),
                         ("language", "de"), ("templates", str(tmp_path))):  # fmt: skip
         server.conf.set(f"search.page.{name}", value)
@@ -140,7 +140,7 @@ def test_opensearch_description_is_valid(server, name):
 
 def test_malformed_query_is_answered_with_hint(server):
     _, body = ask(server, q='needle OR "')
-    assert "A quotation mark has no partner." in body
+    assert "Unbalanced quotation mark." in body
     assert "Searched for needle instead." in body
     assert 'class="wrong"' not in ask(server, q='needle -"a b" title:x OR (b c)')[1]
 
@@ -204,7 +204,7 @@ def test_newest_first_sorting_works(server):
 
 
 def test_typing_request_returns_only_hits(server):
-    body = ask(server, q="needle", part="1")[1]
+    body = ask(server, q="needle", partial="1")[1]
     assert "4 documents" in body
     assert "data-facet" not in body
 
@@ -213,7 +213,7 @@ def test_cached_page_shows_date_and_highlights(server):
     key = quote(reverse_url("http://b.org/plain"))
     frame = get(server, f"/cached?id={key}&q=needle")[1]
     assert "This is a copy of" in frame
-    assert "Marked: needle." in frame
+    assert "Highlighted: needle." in frame
     _, view = get(server, f"/cached/view?id={key}&q=needle")
     assert re.search("<mark style=[^>]+>needle</mark> &lt;b&gt;plain&lt;/b&gt;", view)
 

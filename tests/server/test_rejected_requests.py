@@ -64,7 +64,7 @@ def test_document_parts_are_escaped_in_markup(standing, attack):
     fields = {"lang": f'en" {attack}', "date": attack, "type": attack, "host": attack}
     hit = standing.backend.search("plain", {}, 0, 1).hits[0]
     evil = hit._replace(url=f"http://e.org/{attack}", id=attack, fields=fields,
-                        title=hit.title._replace(text=attack, marks=((0, 3),)))  # fmt: skip
+                        title=hit.title._replace(text=attack, highlights=((0, 3),)))  # fmt: skip
     result = standing.backend.search("plain", {}, 0, 1)._replace(hits=[evil], query=attack)
     facets = {name: [(attack, 1)] for name in ("host", "type", "lang")}
     made, words, asked = (
@@ -149,7 +149,7 @@ def test_deep_paging_is_limited(either):
     _, body = get(either, "/search.json?q=hay&rows=100000&start=0")
     assert body.count('"score"') == 30
     far = either.backend.search("hay", {}, 0, 10)._replace(total=10**9, start=100_000)
-    shown = either.app.state.search.pages.render_results(Translations("en"), SearchRequest({"q": "hay"}), far, {})
+    shown = either.app.state.search.templates.render_results(Translations("en"), SearchRequest({"q": "hay"}), far, {})
     assert 'rel="prev"' in shown
     assert 'rel="next"' not in shown
 
@@ -282,9 +282,9 @@ def test_event_stream_ends_on_half_close(server):
     with connected(server) as connection:
         connection.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
-        assert streams.open == 1
+        assert streams.open_count == 1
         connection.shutdown(socket.SHUT_WR)
-        wait_until(lambda: streams.open == 0)
+        wait_until(lambda: streams.open_count == 0)
 
 
 def test_client_not_reading_is_disconnected(standing, monkeypatch):
@@ -327,7 +327,7 @@ def test_displayed_url_is_unescaped(url, shown):
 def test_link_target_is_original_url(standing):
     result = standing.backend.search("plain", {}, 0, 1)
     found = result._replace(hits=[result.hits[0]._replace(url="http://a/%E5%8C%97")])
-    made = standing.app.state.search.pages.render_results(Translations("en"), SearchRequest({"q": "q"}), found, {})
+    made = standing.app.state.search.templates.render_results(Translations("en"), SearchRequest({"q": "q"}), found, {})
     assert 'href="http://a/%E5%8C%97"' in made
     assert ">http://a/北<" in made
     assert reverse_url("http://a/%E5%8C%97") not in made

@@ -139,7 +139,7 @@ def test_client_reports_errors(server):
     with pytest.raises(SearchError, match="rows") as refused:
         SearchClient(address_of(server)).search("needle", rows=1000)
     assert refused.value.status == 400
-    with pytest.raises(SearchError, match="is no result of a search"):
+    with pytest.raises(SearchError, match="is not a search result"):
         SearchClient(f"{address_of(server)}/search.json?").search("needle")
     for address in ("http://127.0.0.1:1", "nowhere", "http://127.0.0.1:port", "http://[", "ftp://127.0.0.1"):
         with pytest.raises(SearchError, match="does not respond"):

@@ -18,7 +18,7 @@ def test_hits_are_highlighted_and_escaped(either):
 
 def test_hit_links_to_control_room_page(either):
     _, body = ask(either, q="trap")
-    link = '<a href="/crawl/page?url=http%3A%2F%2Fa.org%2Fevil">in the crawl</a>'
+    link = '<a href="/crawl/page?url=http%3A%2F%2Fa.org%2Fevil">crawl history</a>'
     assert link in body
     answer, body = get(either, "/crawl/page?url=http%3A%2F%2Fa.org%2Fevil")
     assert answer.status == 200
@@ -145,5 +145,5 @@ def test_any_input_is_a_valid_query(either, query):
 
 def test_filters_can_be_removed_individually(either):
     _, body = ask(either, q="needle", host="a.org", lang="en")
-    assert 'href="/?q=needle&amp;lang=en" aria-label="Do not narrow by site a.org"' in body
+    assert 'href="/?q=needle&amp;lang=en" aria-label="Remove filter site a.org"' in body
     assert 'href="/?q=needle&amp;host=a.org" aria-label="Do not narrow by language en"' in body

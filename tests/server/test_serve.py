@@ -142,8 +142,8 @@ def test_score_is_explained(server):
     _, body = get(server, f"/explain?{urlencode({'q': 'needle', 'id': key})}")
     assert "pagerank 2.0" in body
     assert "title:&#34;needl&#34;" in body
-    assert "It has “needle” in its title; “needle” in its text. Most of the score comes from its title." in body
-    assert "Its standing multiplies the score by 1.275 (pagerank 2.000)." in body  # 2 ^ 0.35
+    assert "Matches: “needle” in the title; “needle” in the text. Most of the score comes from the title." in body
+    assert "Its rank multiplies the score by 1.275 (pagerank 2.000)." in body  # 2 ^ 0.35
     answer, _ = get(server, f"/explain?{urlencode({'q': 'other', 'id': key})}")
     assert answer.status == 404
 
@@ -233,7 +233,7 @@ def test_many_concurrent_requests_are_answered(server):
 def test_non_web_links_are_not_linked(server):
     result = open_search_backend(server.conf).search("plain", {}, 0, 1)
     evil = result._replace(hits=[result.hits[0]._replace(url="javascript:alert(1)")])
-    assert 'href="javascript' not in server.app.state.search.pages.render_results(
+    assert 'href="javascript' not in server.app.state.search.templates.render_results(
         Translations("en"), SearchRequest({"q": "q"}), evil, {}
     )
 
