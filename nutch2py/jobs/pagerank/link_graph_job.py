@@ -84,8 +84,8 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
 
     A map task numbers the pages of its range, and assigns the hashes of pages and link targets to buckets by their
     first bits. The first reduce step resolves the targets within a bucket. It drops links to rows outside the graph,
-    and navigation links that the map task could not detect (see :mod:`nutch2py.jobs.pagerank.site_navigation`). The second
-    step collects the links of a block and writes them.
+    and navigation links that the map task could not detect (see :mod:`nutch2py.jobs.pagerank.site_navigation`). The
+    second step collects the links of a block and writes them.
 
     A map task holds the keys of a block and ``MAX_HELD_LINKS`` links. A reduce task holds the pages of a bucket, 24
     bytes each, and the links of one record; in the second step up to ``MAX_HELD_LINKS`` links.
