@@ -1,4 +1,4 @@
-"""Figures of a table without a scan: what readdb -stats prints, and what is due."""
+"""Table statistics without a scan: those of readdb -stats, and the number of due rows."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tests.jobs.crawl import properties
 def test_figures_equal_readdb_stats(tmp_path: Path) -> None:
     with Crawl(f"embedded:{tmp_path / 'crawldata'}", properties()) as crawl:
         crawl.inject([f"http://127.0.0.1:9/{number}\tnutch.score={number}" for number in range(5)])
-        figures = crawl.table_stats()
-        assert figures is not None
-        assert (figures.rows, figures.status, figures.retries, figures.due) == (5, {"null": 5}, {"0": 5}, 5)
-        assert figures.score == (0.0, 2.0, 4.0)
+        stats = crawl.table_stats()
+        assert stats is not None
+        assert (stats.rows, stats.status, stats.retries, stats.due) == (5, {"null": 5}, {"0": 5}, 5)
+        assert stats.score == (0.0, 2.0, 4.0)
         assert (crawl.jobs(limit=0), crawl.job("none"), crawl.overview()) == ([], None, None)
 
 

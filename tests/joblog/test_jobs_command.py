@@ -20,7 +20,7 @@ def test_jobs_command_prints_log(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["generate", "-batchId", "b"], 0),
         (["generate", "-batchId", "empty"], 1),
         (["parse", "none"], 1),
-        (["readdb", "-stats"], 0),  # by the figures: no job
+        (["readdb", "-stats"], 0),  # from the kept statistics: no job
         (["readdb", "-stats", "-exact"], 0),
     ):
         assert main([*words, *where]) == code
@@ -37,8 +37,8 @@ def test_jobs_command_prints_log(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert [lines[0][6], lines[4][6]] == ["1/1", "1"]
     assert lines[1][8].startswith("there is no batch none")
     assert main(["jobs", "-topN", "1", "-json", *where]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["id"], told["table_stats"]["rows"]) == (lines[0][0], 1)
+    entry = json.loads(capsys.readouterr().out)
+    assert (entry["id"], entry["table_stats"]["rows"]) == (lines[0][0], 1)
     assert main(["jobs", "-id", lines[4][0], *where]) == 0
     text = capsys.readouterr().out
     assert {"job:\tinject", "exit code:\t0", "injector urls_new:\t1", "status null:\t1", "due:\t1"} <= {

@@ -1,4 +1,4 @@
-"""The job log: every job has its entry, who died is seen, and nothing that goes wrong with it fails a job."""
+"""The job log: every job has an entry, dead jobs are detected, and errors of the log fail no job."""
 
 from __future__ import annotations
 
@@ -208,8 +208,8 @@ def test_rejected_job_has_entry_and_concurrent_jobs_have_two(conf: Configuration
         with pytest.raises(LockedError), open_job(conf, lock_scopes.INJECT):
             pass
         wait_for(lambda: len(entries(conf)) == 3)
-        told = {(each.job, each.state, each.exit_code) for each in entries(conf)}
-        assert told == {("inject", "running", None), ("dedup", "running", None), ("inject", "failed", 6)}
+        states = {(each.job, each.state, each.exit_code) for each in entries(conf)}
+        assert states == {("inject", "running", None), ("dedup", "running", None), ("inject", "failed", 6)}
     assert [each.state for each in entries(conf)].count(JobState.FINISHED) == 2
 
 

@@ -36,16 +36,16 @@ def test_every_line_has_timestamp_and_level(tmp_path: Path, capsys: pytest.Captu
     assert {each[2] for each in found if each} == {"-", "inject"}  # a task says what is wrong with a seed
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert main(["parse", f"none-{SECRET}", "--log-file", str(file), "--log-format", "json", *where]) == 1
-    told = [json.loads(line) for line in file.read_text().splitlines()[len(lines) :]]
-    assert told[-1]["level"] == "ERROR"
-    assert told[-1]["message"].startswith("there is no batch none-********")
+    records = [json.loads(line) for line in file.read_text().splitlines()[len(lines) :]]
+    assert records[-1]["level"] == "ERROR"
+    assert records[-1]["message"].startswith("there is no batch none-********")
     assert SECRET not in file.read_text()
     assert log_file.LOG_FILE_VARIABLE not in os.environ
     assert main(["version", "--log-file", str(tmp_path)]) == 255
 
 
 def test_task_processes_write_to_log_file(tmp_path: Path) -> None:
-    """What a plug-in logs by Python's logging in a task of local comes to the file, with job and batch, masked."""
+    """A plug-in's Python log records in a local task are written to the file, with job and batch, masked."""
     file = tmp_path / "log"
     code = (
         "import logging\\n"
@@ -63,8 +63,8 @@ def test_task_processes_write_to_log_file(tmp_path: Path) -> None:
         logging.getLogger("of.this.process").error("an error")
     finally:
         log_file.close_log()
-    told = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [[each[name] for name in ("level", "job", "batch", "message")] for each in told] == [
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [[each[name] for name in ("level", "job", "batch", "message")] for each in records] == [
         ["WARNING", "fetch", "b", "loud: with the ********"],
         ["INFO", "", "", "afterwards"],
         ["ERROR", "", "", "of.this.process: an error"],
@@ -76,7 +76,7 @@ def test_task_processes_write_to_log_file(tmp_path: Path) -> None:
 def test_jobs_of_two_threads_log_their_own_job_and_batch(tmp_path: Path) -> None:
     """Also in threads that a job starts; a library's thread has no job while several run."""
     file, both_run = tmp_path / "log", threading.Barrier(2, timeout=30)
-    told: dict[str, str] = {}
+    records: dict[str, str] = {}
 
     def run(job: str, batch: str) -> None:
         with log_file.log_job_context(job, batch), use_reporter(Reporter()):
@@ -86,7 +86,7 @@ def test_jobs_of_two_threads_log_their_own_job_and_batch(tmp_path: Path) -> None
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(logging.getLogger("library").warning, "of any").result()
             logging.getLogger("plugin").warning("of %s", job)
-            told[job] = log_file.log_job_environment()[log_file.LOG_JOB_VARIABLE]
+            records[job] = log_file.log_job_environment()[log_file.LOG_JOB_VARIABLE]
             both_run.wait()
 
     log_file.open_log(file, "json")
@@ -107,7 +107,7 @@ def test_jobs_of_two_threads_log_their_own_job_and_batch(tmp_path: Path) -> None
         ("parse", "2", "in a thread of parse"),
         ("parse", "2", "plugin: of parse"),
     ]
-    assert told == {"fetch": "fetch\t1", "parse": "parse\t2"}
+    assert records == {"fetch": "fetch\t1", "parse": "parse\t2"}
     assert log_file.LOG_JOB_VARIABLE not in os.environ
 
 

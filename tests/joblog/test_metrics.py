@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: what a crawl gives out, in a file and to a gateway, and what rules and dashboard ask for."""
+"""Prometheus metrics of a crawl: export to a file and a gateway, and the names used by rules and dashboard."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _SAMPLE = re.compile(r'(nutch2py_\w+)\{((?:\w+="(?:[^"\\\n]|\\["\\n])*",?)+)\} (
 ENTRY = JobEntry("0000000000009-000001", "fetch", "c", "b", JobState.FINISHED, 1000, 3500, 3500, "h", 1, "u", 0)
 
 
-class Told:
-    def __init__(self, *entries: JobEntry, figures: TableStats | None = None) -> None:
-        self._entries, self._figures = [*entries], figures
+class FakeMetricsSource:
+    def __init__(self, *entries: JobEntry, stats: TableStats | None = None) -> None:
+        self._entries, self._stats = [*entries], stats
 
     def jobs(self, limit: int = 100) -> list[JobEntry]:
         return self._entries[:limit]
 
     def table_stats(self) -> TableStats | None:
-        return self._figures
+        return self._stats
 
 
 def samples(text: str) -> dict[str, float]:
@@ -45,7 +45,7 @@ def samples(text: str) -> dict[str, float]:
     for line in text.splitlines():
         if line.startswith("# TYPE "):
             name = line.split()[2]
-            assert name not in typed, "the samples of a metric stand together"
+            assert name not in typed, "the samples of a metric must be adjacent"
             typed.add(name)
         elif not line.startswith("# HELP "):
             match = _SAMPLE.fullmatch(line)
@@ -71,19 +71,21 @@ def test_job_metrics_are_exported() -> None:
         ENTRY, id="0000000000010-000001", state=JobState.RUNNING, finish_time=None, exit_code=None, expected=9
     )
     killed = replace(ENTRY, job="parse", state=JobState.KILLED, finish_time=None, exit_code=None)
-    figures = TableStats(1000, 5, {"status_fetched": 5}, score=ScoreSummary(0.0, 0.5, 1.0), due=2)
-    told = samples(render_exposition(Told(running, done, killed, figures=figures)))
-    assert told['nutch2py_job_last_duration_seconds{crawl="c",job="fetch"}'] == 2.5
-    assert told['nutch2py_job_last_exit_code{crawl="c",job="parse"}'] == -1
-    assert told['nutch2py_job_running_rows_expected{crawl="c",job="fetch",batch="b",id="0000000000010-000001"}'] == 9
+    stats = TableStats(1000, 5, {"status_fetched": 5}, score=ScoreSummary(0.0, 0.5, 1.0), due=2)
+    values = samples(render_exposition(FakeMetricsSource(running, done, killed, stats=stats)))
+    assert values['nutch2py_job_last_duration_seconds{crawl="c",job="fetch"}'] == 2.5
+    assert values['nutch2py_job_last_exit_code{crawl="c",job="parse"}'] == -1
+    assert values['nutch2py_job_running_rows_expected{crawl="c",job="fetch",batch="b",id="0000000000010-000001"}'] == 9
     counted = r'nutch2py_job_last_counter{crawl="c",job="fetch",group="FetcherStatus",name="a \"quoted\"\\\nname"}'
-    assert told[counted] == 3
-    buckets = [told[f'nutch2py_fetch_answer_seconds_bucket{{crawl="c",le="{le}"}}'] for le in ("0.01", "0.03", "+Inf")]
+    assert values[counted] == 3
+    buckets = [
+        values[f'nutch2py_fetch_answer_seconds_bucket{{crawl="c",le="{le}"}}'] for le in ("0.01", "0.03", "+Inf")
+    ]
     assert buckets == [2, 3, 4]
-    assert told['nutch2py_fetch_answer_seconds_sum{crawl="c"}'] == pytest.approx(100.025)
-    assert told['nutch2py_table_rows_due{crawl="c"}'] == 2
-    assert told['nutch2py_table_score{crawl="c",of="mean"}'] == 0.5
-    assert render_exposition(Told()) == ""
+    assert values['nutch2py_fetch_answer_seconds_sum{crawl="c"}'] == pytest.approx(100.025)
+    assert values['nutch2py_table_rows_due{crawl="c"}'] == 2
+    assert values['nutch2py_table_score{crawl="c",of="mean"}'] == 0.5
+    assert render_exposition(FakeMetricsSource()) == ""
 
 
 @contextmanager
@@ -127,7 +129,7 @@ def test_rules_dashboard_and_page_use_exported_metric_names(tmp_path: Path) -> N
         fetched = samples(text)['nutch2py_fetch_answer_seconds_count{crawl="c"}']
         assert fetched == samples(text)['nutch2py_fetch_answer_bytes_bucket{crawl="c",le="+Inf"}'] > 15
         assert families(render_exposition(crawl)) == families(text)
-    at_work = Told(replace(ENTRY, state=JobState.RUNNING, finish_time=None, expected=9))
+    at_work = FakeMetricsSource(replace(ENTRY, state=JobState.RUNNING, finish_time=None, expected=9))
     given = families(text) | families(render_exposition(at_work))
     page = (ROOT / "docs" / "watching.md").read_text()
     assert set(re.findall(r"^\| `(nutch2py_\w+)` \|", page, re.MULTILINE)) == given

@@ -71,11 +71,11 @@ def test_overview_contains_counts_of_jobs(tmp_path: Path, runner: str) -> None:
         assert sum(ranked.histograms["pagerank"].counts) > 0
         assert (ranked.hosts, ranked.edges) == (seen.hosts, seen.edges)
         crawl.stats(exact=True)
-        figures = crawl.jobs(limit=1)[0].table_stats
-        assert figures is not None
-        assert (figures.rows, figures.due) == (5, None)
-        crawl.due_index(drop=True)  # as in HBase, which keeps no figures
-        assert crawl.table_stats() == figures
+        stats = crawl.jobs(limit=1)[0].table_stats
+        assert stats is not None
+        assert (stats.rows, stats.due) == (5, None)
+        crawl.due_index(drop=True)  # as HBase, which keeps no statistics
+        assert crawl.table_stats() == stats
 
 
 def test_overview_size_is_bounded(tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_histogram_buckets_have_expected_bounds() -> None:
         page = WebPage()
         page.score, page.markers = score, {Mark.DISTANCE: depth}
         spreads.add(page)
-    told = spreads.to_json()
+    counts = spreads.to_json()
     other = HistogramCollector()
-    other.merge(told)
+    other.merge(counts)
     assert other.make_histograms()["score"].counts[0] == 3
     assert sum(other.make_histograms()["score"].counts) == 5
     assert sum(other.make_histograms()["depth"].counts) == 2
