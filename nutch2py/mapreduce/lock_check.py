@@ -22,7 +22,7 @@ from nutch2py.table import DataStore
 
 LOCKS_KEY = "run/jobs"
 """The key of the row; next to the states of batches in the derived table, so that one scan reads both."""
-CURRENT_LOCK_TOKEN: ContextVar[str] = ContextVar("HOLDING", default="")
+CURRENT_LOCK_TOKEN: ContextVar[str] = ContextVar("lock_token", default="")
 """The lock token of the job in this context, "" for none; its tasks check it."""
 
 

@@ -26,5 +26,5 @@ class StepListener(Protocol):
         """Receive the end of a step, successful or not: ``count_rows`` must not be called any more."""
 
 
-STEP_LISTENER: ContextVar[StepListener | None] = ContextVar("ACCOUNT", default=None)
+STEP_LISTENER: ContextVar[StepListener | None] = ContextVar("step_listener", default=None)
 """The listener that records the job of this context."""

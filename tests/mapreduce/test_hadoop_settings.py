@@ -60,7 +60,7 @@ def test_missing_hadoop_error_names_property(conf: Configuration, tmp_path: Path
     with pytest.raises(ConfigurationError, match="no hadoop on the PATH: set HADOOP_HOME"):
         HadoopClient.from_conf(conf)
     conf.set("mapreduce.hadoop.home", str(tmp_path))
-    with pytest.raises(ConfigurationError, match="bin/hadoop is not there"):
+    with pytest.raises(ConfigurationError, match="bin/hadoop does not exist"):
         HadoopClient.from_conf(conf)
 
 

@@ -65,7 +65,7 @@ class HadoopClient(NamedTuple):
         home = conf.get_trimmed("mapreduce.hadoop.home") or os.environ.get("HADOOP_HOME", "")
         hadoop = _find_program("hadoop", home)
         if hadoop is None:
-            where = f"{home}/bin/hadoop is not there" if home else "there is no hadoop on the PATH"
+            where = f"{home}/bin/hadoop does not exist" if home else "there is no hadoop on the PATH"
             raise ConfigurationError(f"cannot run jobs on Hadoop: {where}: {INSTALLATION_HINT}")
         yarn = _find_program("yarn", str(Path(hadoop).parent.parent)) or _find_program("yarn", home)
         if yarn is None:
