@@ -71,5 +71,5 @@ def test_page_leaves_no_cyclic_garbage(site: ScriptedSite, crawl: Crawl) -> None
     finally:
         gc.enable()
     assert len(alive) == 40
-    for name in ("Request", "HtmlResponse", "AnswerResponse", "Asked", "Deferred"):
+    for name in ("Request", "HtmlResponse", "ScrapyCall", "Deferred"):
         assert alive[-1][name] - before[name] < 10, name

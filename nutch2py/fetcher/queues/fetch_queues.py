@@ -66,9 +66,8 @@ class FetchItemQueue:
     max_threads: int
     crawl_delay: float
     min_crawl_delay: float
-    items: list[FetchItem | None] = field(
-        default_factory=list
-    )  # a deque takes ten times the memory; most queues are short
+    # a deque takes ten times the memory; most queues are short
+    items: list[FetchItem | None] = field(default_factory=list)
     head: int = 0  # index of the next item in ``items``; earlier ones are taken
     in_progress: int = 0
     next_fetch_time: float = 0.0

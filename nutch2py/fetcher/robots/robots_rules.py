@@ -164,8 +164,8 @@ class _RobotsReader:
     ``first_own_group``: tokens of this crawler in its first group.
     """
 
-    def __init__(self, tokens: set[str], most: int) -> None:
-        self._tokens, self._max_rules = tokens, most
+    def __init__(self, tokens: set[str], max_rules: int) -> None:
+        self._tokens, self._max_rules = tokens, max_rules
         self._group: set[str] = set()  # tokens of the current group
         self._group_has_rules = False  # the next agent line then starts a new group
         self.first_own_group: set[str] | None = None
