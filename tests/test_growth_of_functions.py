@@ -72,7 +72,7 @@ def parser_of(kind: type, **properties: str) -> Callable[[str], object]:
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a limit bounds is bounded, so a small one shows the rest."""
-    for size in ("_SHORT", "_MANY_TAGS"):
+    for size in ("_SHORT_PAGE_CHARS", "_MANY_TAGS"):
         monkeypatch.setattr(html_limits, size, 0)
     monkeypatch.setattr(outlinks, "_MAX_ANCHOR_CHARS", 1000)
 
