@@ -103,7 +103,8 @@ def test_result_fields_are_documented(result: type) -> None:
     for name in names:
         value = inspect.getattr_static(result, name, None)
         is_method = inspect.isfunction(value) or isinstance(value, classmethod)
-        if not (value.__doc__ if is_method else f"``{name}``" in text):
+        described_in_class = f"``{name}``" in text or re.search(rf"^ +{name}: ", text, re.MULTILINE)
+        if not (value.__doc__ if is_method else described_in_class):
             undescribed.append(name)
     assert not undescribed
     assert not [name for name in names if not re.search(rf"`{name}(\([^`]*\))?`", PAGE)]

@@ -39,8 +39,9 @@ class Hit(NamedTuple):
         snippet: Passages of the text with highlights.
         score: Higher is better, within one query.
         fields: Fields of the document, as JSON types.
-        sketch, more, others: As in :class:`ScoredDocument`.
-
+        sketch: Sketch of the text, for near duplicates.
+        more: Number of further hits that this one stands for.
+        others: Title and URL of some of those.
     """
 
     id: str

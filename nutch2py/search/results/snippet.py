@@ -18,7 +18,12 @@ _ACCENTED = "\u00c0-\u024f\u1e00-\u1eff"
 
 
 class Snippet(NamedTuple):
-    """A text and its highlights, which are disjoint spans ``(start, end)`` in order."""
+    """A text and its highlights.
+
+    Attributes:
+        text: Plain text.
+        highlights: Disjoint spans ``(start, end)`` of ``text``, in order.
+    """
 
     text: str
     highlights: tuple[tuple[int, int], ...] = ()
