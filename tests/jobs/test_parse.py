@@ -130,7 +130,7 @@ def busy_children(job: int) -> list[int]:
     """Return the processes below a job that parse, and have done so for a while."""
     found = []
     for pid, words in commands():
-        if any(b"parser.child" in word for word in words) and job in ancestors(pid):
+        if any(b"worker.parse_worker" in word for word in words) and job in ancestors(pid):
             fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
             if int(fields[11]) > 2 * os.sysconf("SC_CLK_TCK"):
                 found.append(pid)
