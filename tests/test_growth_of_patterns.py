@@ -38,7 +38,7 @@ ROOMS: dict[str, ModuleType] = {
 SHORT = {
     "indexer:dates:_ZONE": "64 characters of a date are looked at",
     "indexer:dates:_ZONE_BEFORE_YEAR": "64 characters of a date are looked at",
-    "parser:html.html_limits:_ATTRIBUTE_PARTS": "its input ends with an attribute: tests/parser/test_growth.py measures both",
+    "parser:html.html_limits:_ATTRIBUTE_PARTS": "its input ends with an attribute: see tests/parser/test_growth.py",
     "search:explained:_TERM": "a query has 1,000 characters at most",
 }
 """Patterns that see a text of bounded length or form only, and why."""
