@@ -48,5 +48,5 @@ def test_shapes_have_requested_length() -> None:
 
 def test_patterns_are_keyed_by_module_and_name() -> None:
     found = patterns_of(nutch2py.url)
-    assert found["javaurl:_PORT"].fullmatch("80")
+    assert found["java_url:_PORT"].fullmatch("80")
     assert all(isinstance(pattern, re.Pattern) for pattern in found.values())

@@ -70,14 +70,14 @@ INLINE: dict[str, str] = {
     "server.cached:_pattern": "some words of a query, each with at most five signs before the next",
     "server.cached:words_of": "one character",
     "search.solr_search:SolrSearcher": "one character: test_inline",
-    "url.ambiguity:_category": _OPERATORS,
-    "url.filter_automaton:AutomatonURLFilter": _OPERATORS,
-    "url.filter_automaton:_atom": _OPERATORS,
-    "url.filter_regex:RegexURLFilter": _OPERATORS,
-    "url.filter_validator:?": "tests/url/test_growth.py",
-    "url.java_regex:compile_java": _OPERATORS,
-    "url.javauri:_all_of": "tests/url/test_growth.py",
-    "url.necessity:_need": _OPERATORS,
+    "url.regex.regex_complexity:_category": _OPERATORS,
+    "url.filters.automaton_url_filter:AutomatonURLFilter": _OPERATORS,
+    "url.filters.automaton_url_filter:_read_atom": _OPERATORS,
+    "url.filters.regex_url_filter:RegexURLFilter": _OPERATORS,
+    "url.filters.url_validator:?": "tests/url/test_growth.py",
+    "url.regex.java_regex:compile_java": _OPERATORS,
+    "url.java_uri:_run_of": "tests/url/test_growth.py",
+    "url.regex.regex_prefilter:_required_literals": _OPERATORS,
 }
 """Other calls of ``re``, by module and function, with the test that measures them or why none has to."""
 PATTERNS: dict[str, tuple[re.Pattern[Any], set[str]]] = {
