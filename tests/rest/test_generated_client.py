@@ -61,7 +61,8 @@ class Caller:
 
     def done(self, job: str, **fields: Any) -> Any:
         """Run a job to its end, and return it."""
-        kind = {"Updatedb": "UpdateDb", "Readdb": "ReadDb"}.get(job.title(), job.title())
+        names = {"updatedb": "UpdateDb", "readdb": "ReadDbStats", "parse": "ParseJob"}
+        kind = f"{names.get(job, job.title())}Request"
         tag = getattr(import_module(f"{self._package}.models"), f"{kind}Job")(job)
         status, begun = self.call("jobs", "post_jobs", body=self.model(kind, job=tag, crawl_id="c", **fields))
         assert status == 201, begun
@@ -104,9 +105,9 @@ def test_generated_client_runs_whole_crawl(generated: str, tmp_path: Path, silen
         log = caller.call("log", "get_log", crawl_id="c")[1]
         assert {entry.job for entry in log} == {"inject", "generate", "fetch", "parse", "updatedb", "index"}
         # a crawl that has no end is aborted, and the table is taken up by what comes next
-        stay = import_module(f"{generated}.models").CrawlStay("host")
-        kind = import_module(f"{generated}.models").CrawlJob("crawl")
-        body = caller.model("Crawl", job=kind, crawl_id="c", seeds=[silent], stay=stay)
+        stay = import_module(f"{generated}.models").CrawlRequestStay("host")
+        kind = import_module(f"{generated}.models").CrawlRequestJob("crawl")
+        body = caller.model("CrawlRequest", job=kind, crawl_id="c", seeds=[silent], stay=stay)
         begun = caller.call("jobs", "post_jobs", body=body)[1]
         assert caller.call("jobs", "post_jobs_id_abort", begun.id)[1].state.value == "killed"
         assert caller.done("readdb").exit_code == 0

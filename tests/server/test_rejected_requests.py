@@ -68,16 +68,16 @@ def test_document_parts_are_escaped_in_markup(standing, attack):
     result = standing.backend.search("plain", {}, 0, 1)._replace(hits=[evil], query=attack)
     facets = {name: [(attack, 1)] for name in ("host", "type", "lang")}
     made, words, asked = (
-        standing.app.state.search.pages,
+        standing.app.state.search.templates,
         Translations("en"),
         SearchRequest({"q": attack, "host": attack}),
     )
-    cached = {"url": attack, "key": attack, "fetched": attack, "marked": [attack]}
+    cached = {"url": attack, "key": attack, "fetch_time": attack, "terms": [attack]}
     shown = [
-        made.render_results(words, asked, result, facets, attack, (attack,), sorts=True),
-        made.render("explain.html", words, url=attack, query=attack, sentences=[attack], numbers=attack),
+        made.render_results(words, asked, result, facets, attack, (attack,), is_sortable=True),
+        made.render("explain.html", words, url=attack, query=attack, sentences=[attack], explanation=attack),
         made.render("cached.html", words, query=attack, **cached),
-        made.message(words, attack, attack, attack),
+        made.render_message(words, attack, attack, attack),
     ]
     for body in shown:
         for harm in ("<script>", "<img", "<svg", "onmouseover='", 'href="javascript'):
