@@ -97,7 +97,9 @@ LONG = {
         ),
         "tasks of updatedb on YARN are killed, and drivers of every job on the other runners",
     ),
-    "crawl_loop/test_resumed_crawl.py::test_crawl_stopped_at_any_job_completes": "its last round and the jobs after it are",
+    "crawl_loop/test_resumed_crawl.py::test_crawl_stopped_at_any_job_completes": (
+        "its last round and the jobs after it are"
+    ),
     "parser/formats/test_growth.py::test_format_parser_time_is_linear_at_half_megabyte": "those of 32 KB are measured",
     "parser/test_real_trees.py::test_every_page_link_and_character_of_tree_is_parsed[linux-doc-6.1]": (
         "three other packages are read"
@@ -114,7 +116,8 @@ SERVICE_FIXTURES = frozenset(
 SERVICE_MODULES = frozenset(
     {
         "browser/test_hostile_pages", "browser/test_browser_start", "browser/test_own_requests",
-        "browser/test_rendering", "browser/test_app_frameworks", "cluster/test_crawl", "mapreduce/test_spark", "mapreduce/test_package_archive",
+        "browser/test_rendering", "browser/test_app_frameworks", "cluster/test_crawl", "mapreduce/test_spark",
+        "mapreduce/test_package_archive",
         "jobs/test_real_site", "jobs/test_pagerank_runners", "parser/test_real_trees", "parser/formats/test_tika_files",
         "parser/test_fuzz", "test_image", "test_services",
         # no server, but commands and processes by the dozen, killed, stopped, measured or installed

@@ -214,7 +214,7 @@ def test_every_page_is_reachable_from_readme() -> None:
 
 
 def test_every_numeric_default_has_a_range() -> None:
-    """A new property is refused when it is out of it: add it to nutch2py/conf/property_ranges.py (test_property_ranges.py has the rest)."""
+    """A new property needs a range in nutch2py/conf/property_ranges.py; test_property_ranges.py has the rest."""
     number = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[fF]?")
     root = ET.parse(ROOT / "conf" / "nutch-default.xml").getroot()
     values = {each.findtext("name") or "": (each.findtext("value") or "").strip() for each in root.iter("property")}

@@ -18,7 +18,7 @@ PACKAGE = Path(nutch2py.__file__).parent
 TRANSLATED = {
     "fetcher/protocols/curl_errors.py:get_retry_hint": "libcurl has one code for several malformed headers",
     "table/hbase/thrift_client/hbase_errors.py:error_conditions": "HBase throws DoNotRetryIOException for many things",
-    "backends/servers/elastic_client.py:ElasticClient._to_failure": "shortens what OpenSSL says for the user, decides nothing",
+    "backends/servers/elastic_client.py:ElasticClient._to_failure": "shortens OpenSSL's message, decides nothing",
 }
 """Where words are looked at, and why there is nothing else to go by."""
 

@@ -14,7 +14,8 @@ from nutch2py import errors
 
 PACKAGE = Path(nutch2py.__file__).parent
 _BUSY = re.compile(
-    r"another (job|process)|(is|are) (at work|running on)|when no job does|cannot run at the same time|is alive|has taken its place"
+    r"another (job|process)|(is|are) (at work|running on)|when no job does|cannot run at the same time|is alive"
+    r"|has taken its place"
 )
 _OTHERWISE = {"lock_check.py": "the list of who is at work is damaged: nobody knows"}
 """Files with an error that names jobs at work, and is none that passes when they end."""

@@ -99,9 +99,7 @@ def test_change_share_decides_between_scores_and_ranking(
     assert watch.run([*words, *options], folder) == 0
     said = capsys.readouterr().out
     assert jobs_of_rank(watch.jobs) == behind
-    line = next(
-        line for line in said.splitlines() if re.match(r"[1-9][\d,]* of [1-9][\d,]* links ", line)
-    )
+    line = next(line for line in said.splitlines() if re.match(r"[1-9][\d,]* of [1-9][\d,]* links ", line))
     assert told in said
     assert ("scores changed" in said) == (told == "scores changed")
     assert re.search(r"\(\d+\.\d %\)", line)

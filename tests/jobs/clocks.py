@@ -13,7 +13,7 @@ from nutch2py.jobs.inject.inject_job import inject
 from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, decode_lock_row
 from nutch2py.records.webpage import DerivedRow, Mark, WebPage
-from nutch2py.table import open_store
+from nutch2py.table import crawl_clock, open_store
 from nutch2py.table.data_store import RowCells
 from nutch2py.url.keys import reverse_url
 

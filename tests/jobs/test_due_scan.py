@@ -143,7 +143,8 @@ class TestWhatIsSaid:
     def told(self, conf: Configuration, capsys: pytest.CaptureFixture[str], **options: Any) -> tuple[str, int]:
         """Return the line about the rows, and how many were looked at."""
         result = generate(conf, now=NOW, **options)
-        (line,) = (line for line in capsys.readouterr().out.splitlines() if "full table scan" in line or "due index" in line)
+        lines = capsys.readouterr().out.splitlines()
+        (line,) = (line for line in lines if "full table scan" in line or "due index" in line)
         return line.partition(": ")[2], result.count("generator", "rows")
 
     def test_use_of_index_is_logged(self, table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,7 +109,10 @@ def run(work: Path, case: Case, crawled: Crawl, disk: dict[str, str]) -> tuple[i
 
 def test_task_unable_to_report_has_disk_checked(site: Site, tmp_path: Path) -> None:
     assert site.disk is not None
-    words = f"from pathlib import Path; from nutch2py.support.atomic_files import probe_disk; print(probe_disk(Path({str(tmp_path)!r})))"
+    words = (
+        "from pathlib import Path; from nutch2py.support.atomic_files import probe_disk; "
+        f"print(probe_disk(Path({str(tmp_path)!r})))"
+    )
     command = [sys.executable, "-c", words]
     for disk, told in (({}, "None"), (failing_disk(site.disk, errno.ENOSPC, "/.tried-"), "no space is left for ")):
         done = subprocess.run(command, env={**os.environ, **disk}, capture_output=True, text=True, check=True)

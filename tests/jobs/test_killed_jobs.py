@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.jobs.batches.batch_lists import BatchListStore
-from nutch2py.jobs.batches.batch_lists import BatchState as BatchState
+from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
 from nutch2py.table.embedded.storage.table_files import acquire, release
 from tests.counted_kills import Kills
 from tests.jobs import crawl
