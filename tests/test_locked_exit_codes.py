@@ -1,4 +1,4 @@
-"""Who is refused because another is at work ends with the exit code that says so: a script can tell."""
+"""Errors about another running job are LockedErrors, so that scripts see their exit code."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _BUSY = re.compile(
     r"another (job|process)|(is|are) (at work|running on)|when no job does|cannot run at the same time|is alive"
     r"|has taken its place"
 )
-_OTHERWISE = {"lock_check.py": "the list of who is at work is damaged: nobody knows"}
-"""Files with an error that names jobs at work, and is none that passes when they end."""
+_OTHERWISE = {"lock_check.py": "the list of locks is damaged"}
+"""Files with an error that names running jobs, but is not a conflict with them."""
 
 
 def refusals(source: str) -> Iterator[tuple[str, int]]:
-    """Yield the class and the line of each error that is made with words about others at work."""
+    """Yield the class and the line of each error with a message about other running jobs."""
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("Error")):
             continue

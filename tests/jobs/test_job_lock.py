@@ -1,4 +1,4 @@
-"""Which jobs run on a crawl at the same time: the table of them, killed ones, and holders on machines not in sight."""
+"""Job locks: which jobs exclude each other, locks of dead processes, and holders on other machines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nutch2py.jobs.batches.update_journal import JournalWriter
 from nutch2py.jobs.inject.inject_job import inject
 from nutch2py.jobs.job_context import open_job
 from nutch2py.jobs.locking import lock_scopes
-from nutch2py.jobs.locking.job_lock import hold_job_lock, wait_until_known_alive
+from nutch2py.jobs.locking.job_lock import JobLock, hold_job_lock, wait_until_known_alive
 from nutch2py.jobs.locking.lock_scopes import LockScope
 from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.mapreduce import lock_check
@@ -74,7 +74,7 @@ EVERY = {"fetch -all", "updatedb -all"}
 
 
 def may_run(one: str, other: str) -> bool:
-    """Say what docs/operations.md says, in the words of a reader of it."""
+    """Return whether two jobs may run at the same time, by the rules in docs/operations.md."""
     pair = {one, other}
     if one == other or pair & {"importtable", "copytable"}:
         return False
@@ -120,7 +120,7 @@ def set_holders(lists: BatchListStore, wanted: list[LockHolder]) -> None:
 
 
 def moved(lists: BatchListStore, **changes: Any) -> None:
-    """Change what stands in the row of the one job at work."""
+    """Change the lock of the one running job."""
     (holder,) = holders(lists)
     set_holders(lists, [replace(holder, **changes)])
 
@@ -184,6 +184,25 @@ class TestALock:
         with hold_job_lock(quick, lists, lock_scopes.DEDUP):
             wait_for(lambda: holders(lists)[0].heartbeat > 3)
 
+    def test_heartbeat_continues_after_unexpected_error(
+        self, lists: BatchListStore, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        quick = lists.conf.copy()
+        quick.set("crawl.lock.lease", "0.15")
+        update, failures = JobLock._update_holders, [RuntimeError("out of threads"), OSError("no descriptors")]
+
+        def fail_twice(lock: JobLock, change: Any) -> bool:
+            if failures:
+                raise failures.pop()
+            return update(lock, change)
+
+        monkeypatch.setattr(JobLock, "_update_holders", fail_twice)
+        with hold_job_lock(quick, lists, lock_scopes.DEDUP):
+            wait_for(lambda: holders(lists)[0].heartbeat > 1)
+        warnings = [line for line in capsys.readouterr().err.splitlines() if "heartbeat of this job's lock" in line]
+        assert len(warnings) == 1
+        assert "OSError('no descriptors')" in warnings[0]
+
     @pytest.mark.parametrize("lease", ["0", "-1", "nan", "inf", "1e300", "601"])
     def test_lease_must_be_a_duration(self, conf: Configuration, lists: BatchListStore, lease: str) -> None:
         conf.set("crawl.lock.lease", lease)
@@ -197,7 +216,7 @@ class TestALock:
     def test_unreadable_lock_row_rejects_every_job(
         self, conf: Configuration, lists: BatchListStore, damaged: bytes
     ) -> None:
-        """Nor does a job that is at work write on: see check_held."""
+        """A running job stops writing, too: see check_held."""
         with hold_job_lock(conf, lists, lock_scopes.DEDUP) as lock:
             sound = lists.read_lock_row_and_records()[0]
             assert sound is not None
@@ -295,7 +314,7 @@ class TestTheDead:
         monkeypatch: pytest.MonkeyPatch,
         looking: str,
     ) -> None:
-        """The store is away for longer than a lease, and the holder beats after our look has been answered."""
+        """The store is unavailable for longer than a lease, and the holder sends a heartbeat after our poll."""
         far = replace(left, host="elsewhere", lease=0.6)
         set_holders(lists, [far])
         asked = 0
@@ -330,7 +349,7 @@ class TestTheDead:
 
 
 class TestALostLock:
-    """A machine that was paused for longer than its lease finds another job in its place."""
+    """A machine that was paused for longer than its lease has lost its lock to another job."""
 
     @pytest.fixture(autouse=True)
     def _paused(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,7 +429,7 @@ class TestAWaitingJournal:
 
     @contextmanager
     def at_work(self, conf: Configuration, work: LockScope) -> Iterator[None]:
-        """Let another process, as far as anybody can tell, be at work."""
+        """Add a lock that appears to be held by another running process."""
         lists = BatchListStore(conf)
         with hold_job_lock(conf, lists, work):
             token = CURRENT_LOCK_TOKEN.set("")
