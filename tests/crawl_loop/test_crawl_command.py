@@ -125,8 +125,8 @@ def test_filtered_seeds_are_reported(site: ScriptedSite, folder: Path, capsys: p
         (
             ["http://127.0.0.1:9/", *OPTIONS, "-data", "/dev/null"],
             (
-                "cannot open webpage in /dev/null (Not a directory): check that its folder is a folder or can be created, "
-                "or name"
+                "cannot open webpage in /dev/null (Not a directory): check that its folder is a folder "
+                "or can be created, or name"
             ),
         ),
         (["https://a.test/", "-index", "solr"], "the URL of a Solr collection"),
