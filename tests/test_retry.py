@@ -159,7 +159,7 @@ SLEEPERS = {
     "nutch2py.backends.index_lock": "waits for a process that writes the same index",
     "nutch2py.browser.tab_renderer": "looks whether a page has come to rest",
     "nutch2py.browser.browser_process": "looks at the memory of the browser's processes",
-    "nutch2py.fetcher.engine.politeness": "waits for the turn of a queue",
+    "nutch2py.fetcher.engine.extra_requests": "waits for the turn of a queue",
     "nutch2py.fetcher.engine.fetch_monitor": "tells how a fetch goes",
     "nutch2py.fetcher.protocols.dns": "lets a moment pass before it asks for a name again",
     "nutch2py.fetcher.downloader.transport": "lets tasks end that it has cancelled, and those that they begin then",

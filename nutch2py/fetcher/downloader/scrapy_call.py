@@ -19,7 +19,7 @@ ENCODING_HEADER, TRUNCATED_HEADER = "X-Crawler-Content-Encoding", "X-Crawler-Tru
 """Headers of decoded or truncated responses; they survive Scrapy's HTTP cache and are in WARC files."""
 
 
-class Politeness(Protocol):
+class ExtraRequestPolicy(Protocol):
     """Applies crawl delays and robots.txt to extra requests made by Scrapy add-ons."""
 
     async def request_permission(self, url: str, page_url: str, is_repeat: bool) -> str:

@@ -15,7 +15,12 @@ from scrapy.http import Headers, Response
 from scrapy.logformatter import LogFormatter
 from scrapy.responsetypes import responsetypes
 
-from nutch2py.fetcher.downloader.scrapy_call import ENCODING_HEADER, TRUNCATED_HEADER, Politeness, get_scrapy_call
+from nutch2py.fetcher.downloader.scrapy_call import (
+    ENCODING_HEADER,
+    TRUNCATED_HEADER,
+    ExtraRequestPolicy,
+    get_scrapy_call,
+)
 from nutch2py.fetcher.downloader.transport_settings import FILTERED_HANDLERS, PYCURL_HANDLER
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError, AddressFilter
 from nutch2py.fetcher.protocols.body_decoder import BodyDecoder, parse_content_encoding
@@ -94,14 +99,14 @@ def decode_response(response: Response, limit: int) -> Response:
     return response.replace(cls=kind, headers=headers, body=content)
 
 
-class PolitenessMiddleware:
+class ExtraRequestMiddleware:
     """The last middleware before the handler: applies politeness and the address filter to all requests of add-ons.
 
     robots.txt and the queues have already allowed the page being fetched. Extra requests (retries, logins, other pages)
     wait for the turn of their queue and are checked against robots.txt.
     """
 
-    politeness: Politeness | None = None
+    extra_request_policy: ExtraRequestPolicy | None = None
 
     def __init__(self, crawler: Crawler) -> None:
         http: HttpSettings = crawler.settings[HTTP_SETTINGS_KEY]
@@ -129,12 +134,12 @@ class PolitenessMiddleware:
         if call is None or call.request_count or request.url != call.url:
             page_url = "" if call is None else call.url
             is_repeat = call is not None and call.request_count > 0
-            if self.politeness is not None and (
-                reason := await self.politeness.request_permission(request.url, page_url, is_repeat)
+            if self.extra_request_policy is not None and (
+                reason := await self.extra_request_policy.request_permission(request.url, page_url, is_repeat)
             ):
                 raise IgnoreRequest(f"{request.url}: {reason}")
-        elif self.politeness is not None:
-            await self.politeness.wait_for_extra_requests(call.url)
+        elif self.extra_request_policy is not None:
+            await self.extra_request_policy.wait_for_extra_requests(call.url)
         if call is not None:
             call.request_count += 1
             call.received_bytes = 0

@@ -133,7 +133,7 @@ def _add_scrapy_components(settings: Settings, transport_settings: TransportSett
         values.update(components)
         if name == "DOWNLOADER_MIDDLEWARES":
             values.update(dict.fromkeys(DISABLED_COMPONENTS))
-            values[f"{_COMPONENTS_MODULE}.PolitenessMiddleware"] = float("inf")
+            values[f"{_COMPONENTS_MODULE}.ExtraRequestMiddleware"] = float("inf")
         elif name == "EXTENSIONS":
             values.update(dict.fromkeys(DISABLED_COMPONENTS))
         settings.set(name, values, _FORCED_PRIORITY)

@@ -22,7 +22,7 @@ from nutch2py.errors import ConfigurationError, iter_causes
 from nutch2py.fetcher.downloader.scrapy_call import (
     ENCODING_HEADER,
     TRUNCATED_HEADER,
-    Politeness,
+    ExtraRequestPolicy,
     ScrapyCall,
     build_headers,
 )
@@ -82,14 +82,14 @@ class ScrapyTransport:
         self._handlers = engine.downloader.handlers
         self._tasks: set[asyncio.Task[Any]] = set()
 
-    def set_politeness(self, politeness: Politeness) -> None:
-        """Apply ``politeness`` to the extra requests of add-ons."""
+    def set_extra_request_policy(self, policy: ExtraRequestPolicy) -> None:
+        """Apply ``policy`` to the extra requests of add-ons."""
         if self._scrapy_mode:
-            from nutch2py.fetcher.downloader.scrapy_components import PolitenessMiddleware
+            from nutch2py.fetcher.downloader.scrapy_components import ExtraRequestMiddleware
 
-            middleware = self._crawler.get_downloader_middleware(PolitenessMiddleware)
+            middleware = self._crawler.get_downloader_middleware(ExtraRequestMiddleware)
             if middleware is not None:
-                middleware.politeness = politeness
+                middleware.extra_request_policy = policy
 
     async def cancel_pending(self) -> None:
         """Cancel requests without a waiting caller (robots.txt), for which Scrapy would wait."""

@@ -17,9 +17,9 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.fetcher.downloader.transport import ScrapyTransport
 from nutch2py.fetcher.engine.backoff import QueueBackoff
+from nutch2py.fetcher.engine.extra_requests import ExtraRequestGate
 from nutch2py.fetcher.engine.feeder import QueueFeeder, RowSource
 from nutch2py.fetcher.engine.fetch_monitor import FetchMonitor, ThroughputThreshold
-from nutch2py.fetcher.engine.politeness import QueuePoliteness
 from nutch2py.fetcher.engine.slow_requests import SlowRequestTracker
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchedPage, FetchReport, FetchState
@@ -150,7 +150,7 @@ class FetchRun:
         )
         self._backoff = QueueBackoff(conf, self.queues, report, options.deadline)
         self._robots = RobotsCache(conf, lambda url, limit: transport.get(url, limit=limit))
-        self._politeness = QueuePoliteness(self.queues, self._robots, queue_ids)
+        self._extra_requests = ExtraRequestGate(self.queues, self._robots, queue_ids)
         self._monitor = FetchMonitor(
             self.state,
             ThroughputThreshold.from_conf(conf),
@@ -177,7 +177,7 @@ class FetchRun:
 
     async def run(self) -> None:
         """Fetch until all items are processed and the last page is stored."""
-        self._transport.set_politeness(self._politeness)
+        self._transport.set_extra_request_policy(self._extra_requests)
         self._monitor.log_start(self._queue_ids.mode)
         flusher = asyncio.ensure_future(self._flush_until_idle())
         helpers = [asyncio.ensure_future(self._feeder.feed()), asyncio.ensure_future(self._monitor.watch()), flusher]
@@ -317,7 +317,7 @@ class FetchRun:
         if self._renderer is not None:
             started = self._loop.time()
             try:
-                response = await self._renderer.render(item.url, response, self._politeness.is_allowed_by_robots)
+                response = await self._renderer.render(item.url, response, self._extra_requests.is_allowed_by_robots)
             except NutchError as error:  # no browser is available: pages stay due
                 if not self._renderer_failure.done():
                     self._renderer_failure.set_exception(error)

@@ -9,8 +9,8 @@ from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
 from nutch2py.fetcher.robots.robots_cache import RobotsCache, is_allowed
 
 
-class QueuePoliteness:
-    """Applies the politeness of the batch's pages to retries, logins and other pages of add-ons."""
+class ExtraRequestGate:
+    """Applies the batch's crawl delays and robots.txt rules to retries, logins and other requests of add-ons."""
 
     def __init__(self, queues: FetchItemQueues, robots: RobotsCache, queue_ids: QueueIdResolver) -> None:
         self._queues, self._robots, self._queue_ids = queues, robots, queue_ids
