@@ -17,7 +17,7 @@ from pathlib import Path
 from nutch2py.browser.chromium import iter_descendants
 from nutch2py.browser.renderer_factory import open_renderer
 from nutch2py.conf.configuration import Configuration
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.records.webpage import WebPage
 from nutch2py.url.keys import reverse_url
 

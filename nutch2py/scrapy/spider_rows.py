@@ -16,9 +16,9 @@ from itemadapter import ItemAdapter
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchedPage
+from nutch2py.fetcher.fetcher import Fetcher
 from nutch2py.fetcher.output.page_store import PageStore
 from nutch2py.fetcher.output.page_updater import get_protocol_status
-from nutch2py.fetcher.page_fetcher import Fetcher
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.protocols.http_settings import enabled_protocols
 from nutch2py.fetcher.queues.fetch_queues import FetchItem

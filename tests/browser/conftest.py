@@ -11,7 +11,7 @@ from nutch2py.browser.browser_settings import BrowserSettings
 from nutch2py.browser.chromium import EXECUTABLE_NAMES
 from nutch2py.browser.renderer_factory import open_renderer
 from nutch2py.conf.configuration import Configuration
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem, FetchReport
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport
 from nutch2py.records.webpage import WebPage
 from tests.fetcher.conftest import item, loopback
 

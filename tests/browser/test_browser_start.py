@@ -85,7 +85,7 @@ TASK = """
 import signal, sys
 from nutch2py.browser.renderer_factory import open_renderer
 from nutch2py.conf.configuration import Configuration
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.url.keys import reverse_url
 from nutch2py.records.webpage import WebPage
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -383,7 +383,7 @@ TASK = """
 import sys
 from nutch2py.browser.renderer_factory import open_renderer
 from nutch2py.conf.configuration import Configuration
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.url.keys import reverse_url
 from nutch2py.records.webpage import WebPage
 url = sys.argv[1]

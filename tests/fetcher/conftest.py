@@ -6,7 +6,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.fetch_options import FetchOptions
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem, FetchReport
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem, FetchReport
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.url.keys import reverse_url
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.protocols.address_filter import AddressFilter, parse_host_address
 from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code

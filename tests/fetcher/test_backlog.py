@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nutch2py.fetcher.engine import feeder, fetch_run
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse, RenderedPage
 from tests.fetcher.conftest import Crawl, item
 from tests.site.server import Reply, ScriptedSite

@@ -19,7 +19,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.engine.feeder import QueueFeeder, RowSource
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchState
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.queues import spill as spill_module
 from nutch2py.fetcher.queues.fetch_queues import FetchItemQueues
 from nutch2py.fetcher.queues.queue_ids import QueueIdResolver

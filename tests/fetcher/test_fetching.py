@@ -23,7 +23,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.engine import fetch_monitor
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchState
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem, RowSource
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem, RowSource
 from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings
 from nutch2py.records.cells import decode_int
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage

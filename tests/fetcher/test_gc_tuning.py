@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.runtime.gc_tuning import add_stored_bytes, relaxed_gc
 from tests.fetcher.conftest import Crawl, item
 from tests.site.server import Reply, ScriptedSite

@@ -12,7 +12,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.engine.backoff import parse_retry_after
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings
 from nutch2py.jobs.fetch.fetch_job import fetch

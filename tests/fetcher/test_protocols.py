@@ -10,7 +10,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.downloader.download_handler import PycurlDownloadHandler
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.protocols.ftp_listing import parse_ftp_listing
 from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code

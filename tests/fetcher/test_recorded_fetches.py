@@ -12,7 +12,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.fetch_options import FetchOptions
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.records.cells import decode_protocol_status
 from nutch2py.records.record import Cells
 from nutch2py.records.webpage import WebPage

@@ -9,7 +9,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.protocols.http_auth import CredentialStore
 from nutch2py.records.webpage import CrawlStatus, Mark
 from nutch2py.records.webpage import ProtocolStatusCode as Code

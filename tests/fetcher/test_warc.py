@@ -13,8 +13,8 @@ from warcio.checker import Checker
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.output.warc import WarcFileWriter, check_warc_dir
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
 from nutch2py.jobs.fetch.fetch_job import fetch
 from tests.fetcher.conftest import BATCH, Crawl, item
 from tests.site.server import Reply, ScriptedSite

@@ -112,7 +112,7 @@ class FetchCallbacks:
 
 
 class FetchRun:
-    """One run in an event loop; see :meth:`nutch2py.fetcher.page_fetcher.Fetcher.run`."""
+    """One run in an event loop; see :meth:`nutch2py.fetcher.fetcher.Fetcher.run`."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """FetcherJob: fetch the pages of a batch from the web.
 
 Map: assign the rows of the batch to partitions. Each host, domain or address (``partition.url.mode``) is in exactly
-one. Reduce, one group per partition: a :class:`nutch2py.fetcher.page_fetcher.Fetcher` that is polite to each of them.
+one. Reduce, one group per partition: a :class:`nutch2py.fetcher.fetcher.Fetcher` that is polite to each of them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.property_ranges import LONG_MAX
 from nutch2py.errors import UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions, compute_deadline
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem, RowSource
 from nutch2py.fetcher.output.warc import check_warc_dir
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem, RowSource
 from nutch2py.fetcher.protocols.http_settings import require_agent_name
 from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import BY_HOST

@@ -11,7 +11,7 @@ from nutch2py.browser.renderer_factory import open_renderer
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError, NutchError, UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions
-from nutch2py.fetcher.page_fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.page_renderer import RendererFactory
 from nutch2py.fetcher.protocols.http_settings import require_agent_name
 from nutch2py.fetcher.robots.robots_cache import robots_agent_names
