@@ -17,8 +17,8 @@ import yaml
 
 from nutch2py import Crawl
 from nutch2py.fetcher.stats.fetch_histogram import OVERFLOW_BUCKET, SUM_KEY, TIME_BOUNDS_MS, FetchHistogram
-from nutch2py.joblog.crawl_metrics import render_exposition
 from nutch2py.joblog.job_entry import JobEntry, JobState
+from nutch2py.joblog.prometheus_metrics import render_exposition
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
 from tests.conftest import ROOT
 from tests.jobs.crawl import properties, seeds, site

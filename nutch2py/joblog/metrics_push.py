@@ -10,9 +10,9 @@ from urllib.parse import quote
 from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact_address
 from nutch2py.errors import NutchError
-from nutch2py.joblog.crawl_metrics import CONTENT_TYPE, render_exposition
 from nutch2py.joblog.job_entry import JobEntry
 from nutch2py.joblog.job_log_store import read_entries
+from nutch2py.joblog.prometheus_metrics import CONTENT_TYPE, render_exposition
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.reporting import warn
