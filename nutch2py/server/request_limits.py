@@ -1,4 +1,4 @@
-"""ASGI middleware of all requests: size limits, Host check and security headers."""
+"""ASGI middleware of all requests: size limits of the request head, Host check, and security headers of responses."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ MAX_HEADERS = 100
 _HOST_HEADER = re.compile(r"(?:\[([^\[\]/?#@]*)\]|([^\[\]:/?#@]*))(?::\d*)?")
 
 
-class SecurityMiddleware:
-    """Wraps an application. ``is_local``: on loopback, only loopback names are accepted in the header ``Host``."""
+class RequestLimitsMiddleware:
+    """Rejects oversized request heads and foreign ``Host`` headers, and adds security headers to every response.
+
+    ``is_local``: on loopback, only loopback names are accepted in the header ``Host``.
+    """
 
     def __init__(self, app: ASGIApp, is_local: bool) -> None:
         self.app = app
