@@ -20,9 +20,9 @@ import pytest
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError
+from nutch2py.rest.access import rate_limiter
+from nutch2py.rest.access.rate_limiter import RateLimiter, rate_limit_key
 from nutch2py.rest.access.tokens import Role, TokenStore, add_token
-from nutch2py.rest.dispatch import authorization
-from nutch2py.rest.dispatch.authorization import RateLimiter, rate_limit_key
 from nutch2py.rest.http_error import HttpError
 from nutch2py.search.cors import CorsPolicy
 from nutch2py.search_client import AsyncSearchClient, SearchClient, SearchError
@@ -171,7 +171,7 @@ def test_flood_of_wrong_keys_is_limited_without_memory(keyed):
 def test_client_retrying_after_given_delay_is_accepted(per_second, monkeypatch):
     """Also when he was refused before his time: what is refused does not put him off further."""
     now, chance = [0.0], random.Random(11)
-    monkeypatch.setattr(authorization.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(rate_limiter.time, "monotonic", lambda: now[0])
     rate, refused = RateLimiter(per_second), 0
     for _ in range(1000):
         now[0] += chance.choice([0.0, 0.01, 0.4, 0.9]) / per_second
@@ -186,7 +186,7 @@ def test_client_retrying_after_given_delay_is_accepted(per_second, monkeypatch):
 
 def test_client_ignoring_delay_gets_allowed_rate(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(authorization.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(rate_limiter.time, "monotonic", lambda: now[0])
     rate, let_in = RateLimiter(1.0), 0
     for _ in range(1000):
         now[0] += 0.1

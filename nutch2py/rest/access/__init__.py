@@ -1,1 +1,1 @@
-"""Access control data of the REST API: tokens, audit log and allowed properties."""
+"""Access control of the REST API: tokens, rate limits, cross-site checks, audit log and allowed properties."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import ipaddress
-import math
-import threading
-import time
-from collections import OrderedDict
 from collections.abc import Iterable
 from contextlib import suppress
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from nutch2py.errors import ConfigurationError
+from nutch2py.rest.access.cross_site import is_cross_site, request_origin
+from nutch2py.rest.access.rate_limiter import RateLimiter, rate_limit_key
 from nutch2py.rest.access.tokens import Caller, Role
 from nutch2py.rest.context import RestContext
 from nutch2py.rest.dispatch.sse import EventStreams
@@ -24,14 +20,10 @@ from nutch2py.rest.http_error import HttpError
 from nutch2py.search.cors import CorsPolicy
 
 _MAX_THREADS = 16
-_MAX_CLIENTS = 4096  # clients with a rate limit state
-_RATE_SOURCES = ("by this token", "rest.requests.per.second")
-_BURST_SECONDS = 5  # a client may send the requests of this time at once
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="nutch2py", charset="UTF-8"'}
 """Programs send ``Authorization: Bearer TOKEN``; browsers send the token as the password of any user name."""
 _KEY_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="nutch2py"'}
 """For the search API, which scripts call: browsers show no login dialog for Bearer."""
-_IPV6_PREFIX_BITS = 64  # a client can choose the other bits of its IPv6 address
 
 
 class Authorizer:
@@ -85,7 +77,7 @@ class Authorizer:
         if caller.role < role:
             message = f"the role {role.name.lower()} is required; {caller.name} has the role {caller.role.name.lower()}"
             raise HttpError(HTTPStatus.FORBIDDEN, message)
-        if modifies and _is_cross_site(request):
+        if modifies and is_cross_site(request):
             raise HttpError(HTTPStatus.FORBIDDEN, "cross-site requests are rejected")
         return caller
 
@@ -132,62 +124,3 @@ class Authorizer:
         except ClientDisconnect:
             raise HttpError(HTTPStatus.BAD_REQUEST, "the request body is incomplete") from None
         return b"".join(parts)
-
-
-class RateLimiter:
-    """Token bucket per client: a rate in requests per second, with bursts of a few seconds."""
-
-    def __init__(self, per_second: float) -> None:
-        self._per_second = per_second
-        self._lock = threading.Lock()
-        self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
-
-    def check(self, client: tuple[str, str], client_rate: float | None = None) -> None:
-        """Count a request; raise HttpError over the limit. ``client_rate``: the client's own rate, 0 for unlimited."""
-        per_second = self._per_second if client_rate is None else client_rate
-        if per_second <= 0:
-            return
-        now, burst = time.monotonic(), max(1.0, per_second * _BURST_SECONDS)
-        with self._lock:
-            left, since = self._buckets.pop(client, (burst, now))
-            left = min(burst, left + (now - since) * per_second)
-            self._buckets[client] = (left - 1 if left >= 1 else left, now)  # a rejected request costs nothing
-            if len(self._buckets) > _MAX_CLIENTS:
-                self._buckets.popitem(last=False)
-        if left < 1:
-            limit = f"{per_second:g} per second are allowed ({_RATE_SOURCES[client_rate is None]})"
-            retry_after = str(math.ceil((1 - left) / per_second))
-            raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, f"too many requests: {limit}", {"Retry-After": retry_after})
-
-
-def rate_limit_key(address: str) -> str:
-    """Return the key under which an address is counted: the /64 network of an IPv6 address.
-
-    >>> rate_limit_key("2001:db8::1:2"), rate_limit_key("::ffff:192.0.2.1"), rate_limit_key("192.0.2.1")
-    ('2001:db8::', '192.0.2.1', '192.0.2.1')
-    """
-    try:
-        ipv6 = ipaddress.IPv6Address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if ipv6.ipv4_mapped is not None:
-        return str(ipv6.ipv4_mapped)
-    return str(ipaddress.IPv6Address(int(ipv6) >> (128 - _IPV6_PREFIX_BITS) << (128 - _IPV6_PREFIX_BITS)))
-
-
-def request_origin(request: Request) -> str:
-    """Return the header ``Origin``; "" without one, or for several, which no browser sends."""
-    origins = request.headers.getlist("origin")
-    return origins[0] if len(origins) == 1 else ""
-
-
-def _is_cross_site(request: Request) -> bool:
-    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-    if site is not None and site not in ("same-origin", "none"):
-        return True
-    if origin is None:
-        return False
-    try:
-        return urlsplit(origin).netloc.lower() != request.headers.get("host", "").lower()
-    except ValueError:
-        return True
