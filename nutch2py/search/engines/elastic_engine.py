@@ -24,6 +24,7 @@ from nutch2py.search.query.query_plan import (
     PhraseClause,
     QueryPlan,
 )
+from nutch2py.search.query.search_cursor import invalid_cursor
 from nutch2py.search.results.search_results import ScoredDocument
 
 _MAX_RESULT_WINDOW = 10_000
@@ -214,5 +215,5 @@ def _decode_cursor(cursor: str) -> list[Any]:
     except (binascii.Error, ValueError):
         sort_values = None
     if not (isinstance(sort_values, list) and len(sort_values) == 2 and isinstance(sort_values[0], (int, float))):
-        raise InputError("the cursor is not one that was given with a result")
+        raise invalid_cursor()
     return sort_values

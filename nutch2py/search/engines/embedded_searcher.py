@@ -28,6 +28,7 @@ from nutch2py.search.query.query_plan import (
     exact_field_name,
     indexed_languages,
 )
+from nutch2py.search.query.search_cursor import invalid_cursor, wrap_cursor
 from nutch2py.search.results.collapse import read_collapse_mode
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
 from nutch2py.search.results.search_results import ScoredDocument, field_values
@@ -101,7 +102,7 @@ class EmbeddedSearcher:
         )
         if cursor and cursor != "*":
             if not cursor.isdecimal() or len(cursor) > 9:
-                raise InputError("the cursor is not one that was given with a result")
+                raise invalid_cursor()
             start = int(cursor)
         planned = self.planner.plan(query)
         if planned.plan is None:
@@ -118,7 +119,7 @@ class EmbeddedSearcher:
             raise IndexingError(f"the index {self.index_dir.path} cannot be searched: {error}") from error
         next_cursor = str(start + len(hits)) if hits and start + len(hits) < total else ""
         return EngineResult(
-            total, hits, fresh.wrap_cursor(next_cursor) if fresh else next_cursor
+            total, hits, wrap_cursor(next_cursor, fresh.now) if fresh else next_cursor
         ), planned.highlight_terms
 
     def _resolve_freshness(self, half_life: float | None, cursor: str = "") -> tuple[Freshness | None, str]:

@@ -20,6 +20,7 @@ from nutch2py.search.query.query_plan import (
     SearchOptions,
     indexed_languages,
 )
+from nutch2py.search.query.search_cursor import wrap_cursor
 from nutch2py.search.results.collapse import read_collapse_mode
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts, server_facet_field
 from nutch2py.search.results.search_results import ScoredDocument
@@ -133,7 +134,9 @@ class ServerSearcher:
             (None, cursor) if options.newest_first else self._freshness_settings.resolve(options.half_life_days, cursor)
         )
         result = self.engine.find(plan, start, rows, options.newest_first, cursor, fresh)
-        return (result._replace(cursor=fresh.wrap_cursor(result.cursor)) if fresh else result), planned.highlight_terms
+        return (
+            result._replace(cursor=wrap_cursor(result.cursor, fresh.now)) if fresh else result
+        ), planned.highlight_terms
 
     def count_matches(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> int:
         """Return the number of matching documents."""

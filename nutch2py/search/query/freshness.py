@@ -10,7 +10,6 @@ keeps 1 - share of its score: relevance still orders old pages.
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -20,12 +19,12 @@ from nutch2py.conf.property_ranges import PROPERTY_RANGES
 from nutch2py.errors import InputError
 from nutch2py.indexer.search_fields import page_date
 from nutch2py.records.document import NutchDocument
+from nutch2py.search.query.search_cursor import unwrap_cursor
 
 FRESHNESS_PROPERTY = "index.search.freshness"
 DAY_SECONDS = 86_400.0
 _NOW_STEP_SECONDS = 3_600  # seconds; now is rounded, so that all pages of one result use the same time
 _MIN_HALF_LIFE_DAYS = 0.1  # Solr computes times in 4-byte floats, precise to two minutes
-_CURSOR_PATTERN = re.compile(r"(\d{1,12})~(.*)", re.DOTALL)
 
 
 class Freshness(NamedTuple):
@@ -47,10 +46,6 @@ class Freshness(NamedTuple):
     def explain(self, document: Mapping[str, Any]) -> str:
         """Return the factor of a document, given as JSON types, with the rule, as one line of an explanation."""
         return f"freshness: {self.factor(page_date(NutchDocument.from_json(document))):.4g} = {self}"
-
-    def wrap_cursor(self, cursor: str) -> str:
-        """Return an index's cursor combined with the time of the search."""
-        return cursor and f"{self.now}~{cursor}"
 
     def __str__(self) -> str:
         return f"{1 - self.share:g} + {self.share:g} × ½ ^ (age / {self.half_life / DAY_SECONDS:g} days)"
@@ -80,8 +75,5 @@ class FreshnessSettings:
             return None, cursor
         now = (int(time.time()) // _NOW_STEP_SECONDS + 1) * _NOW_STEP_SECONDS
         if cursor and cursor != "*":
-            match = _CURSOR_PATTERN.fullmatch(cursor)
-            if match is None:
-                raise InputError("the cursor is not one that was given with a result")
-            now, cursor = int(match[1]), match[2]
+            now, cursor = unwrap_cursor(cursor)
         return Freshness(max(days, _MIN_HALF_LIFE_DAYS) * DAY_SECONDS, self._share, now), cursor
