@@ -23,8 +23,8 @@ from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.operation import error_response
 from nutch2py.rest.http_error import HttpError
 from nutch2py.server.http_protocol import SHUTDOWN_KEY
-from nutch2py.server.search_views import SearchViews
 from nutch2py.server.request_limits import RequestLimitsMiddleware
+from nutch2py.server.search_views import SearchViews
 
 
 def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
