@@ -20,7 +20,8 @@ from nutch2py.parser.formats.document_parser import (
     ParsedDocument,
     UnreadableDocumentError,
 )
-from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
+from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.parser.gzip_decoder import gzip_decompressor
 from nutch2py.records.webpage import WebPage
 

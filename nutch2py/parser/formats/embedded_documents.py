@@ -2,59 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parse
 from nutch2py.parser.formats.document_parser import DocumentLimitError, ParsedDocument, failed_parse
+from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.parser.mime.mime_table import OCTET_STREAM
 from nutch2py.parser.mime.mime_types import get_mime_resolver
 from nutch2py.records.webpage import ParseStatusCode, WebPage
-
-
-@dataclass
-class UnpackBudget:
-    """Remaining budget of one page and everything embedded in it, at any depth.
-
-    ``max_ratio``: maximum ratio of unpacked to packed bytes, 0 for no limit.
-    """
-
-    bytes_left: int
-    documents_left: int
-    depth_left: int
-    max_ratio: int = 0
-
-    def spend(self, size: int) -> None:
-        """Subtract ``size`` unpacked bytes; raise DocumentLimitError when the budget is used up."""
-        self.bytes_left -= size
-        if self.bytes_left < 0:
-            raise DocumentLimitError("unpacks to more bytes than parser.unpack.max.bytes")
-
-
-_current_budget: ContextVar[UnpackBudget | None] = ContextVar("budget", default=None)
-
-
-@contextmanager
-def unpack_budget(conf: Configuration) -> Iterator[UnpackBudget]:
-    """Provide the budget of the current page: a new one for the page, the same one for its embedded documents."""
-    budget = _current_budget.get()
-    if budget is not None:
-        yield budget
-        return
-    budget = UnpackBudget(
-        conf.get_int("parser.unpack.max.bytes", 100 << 20),
-        conf.get_int("parser.unpack.max.documents", 1000),
-        conf.get_int("parser.unpack.max.depth", 16),
-        conf.get_int("parser.unpack.max.ratio", 100),
-    )
-    token = _current_budget.set(budget)
-    try:
-        yield budget
-    finally:
-        _current_budget.reset(token)
 
 
 class EmbeddedDocumentParser:

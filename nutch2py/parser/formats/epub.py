@@ -8,7 +8,8 @@ from urllib.parse import unquote
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.formats.containers.zip_package import ZipPackage, xml_events
 from nutch2py.parser.formats.document_parser import DocumentParser, ParsedDocument, UnreadableDocumentError
-from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
+from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.records.webpage import WebPage
 
 _PROPERTIES = {

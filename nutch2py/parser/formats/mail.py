@@ -16,7 +16,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.charset.encoding_detector import decode_unlabeled
 from nutch2py.parser.charset.encoding_names import decode, resolve_label
 from nutch2py.parser.formats.document_parser import DocumentParser, ParsedDocument, UnreadableDocumentError
-from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
+from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.records.webpage import WebPage
 
 _FROM_LINE = re.compile(rb"^From \S.*\r?\n", re.MULTILINE)

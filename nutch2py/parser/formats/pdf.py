@@ -14,8 +14,9 @@ from nutch2py.parser.formats.document_parser import (
     ParsedDocument,
     UnreadableDocumentError,
 )
-from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
 from nutch2py.parser.formats.pdf_text import read_page_text
+from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.records.webpage import WebPage
 
 _PROPERTIES = {

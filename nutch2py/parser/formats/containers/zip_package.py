@@ -17,7 +17,7 @@ from nutch2py.parser.formats.document_parser import (
     UnreadableDocumentError,
     UnsupportedDocumentError,
 )
-from nutch2py.parser.formats.embedded_documents import UnpackBudget
+from nutch2py.parser.formats.unpack_budget import UnpackBudget
 from nutch2py.parser.xml_sanitizer import sanitize_xml
 
 if TYPE_CHECKING:

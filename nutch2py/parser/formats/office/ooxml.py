@@ -22,7 +22,8 @@ from nutch2py.parser.formats.document_parser import (
     join_anchor,
     parse_int,
 )
-from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
+from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.parser.formats.word.field_codes import find_field_target
 from nutch2py.parser.formats.word.list_numbering import DocxLists
 from nutch2py.records.webpage import WebPage

@@ -12,8 +12,9 @@ from nutch2py.parser.formats.document_parser import (
     join_anchor,
     parse_int,
 )
-from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser, unpack_budget
+from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
 from nutch2py.parser.formats.office.ooxml import read_simple_values
+from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.records.webpage import WebPage
 
 _PARAGRAPHS = frozenset({"p", "h"})

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 
 from nutch2py.parser.formats.document_parser import EncryptedDocumentError, ParsedDocument, UnreadableDocumentError
-from nutch2py.parser.formats.embedded_documents import UnpackBudget
+from nutch2py.parser.formats.unpack_budget import UnpackBudget
 
 _TEXT_CHARS, _TEXT_BYTES, _STRING = 0x0FA0, 0x0FA8, 0x0FBA
 _HYPERLINK, _COMMENT, _OLE_OBJECT, _ENCRYPTION = 0x0FD7, 0x2EE0, 0x1011, 0x2F14
