@@ -43,6 +43,11 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         self.max_adaptive_interval = int(conf.get_float(f"{name}max_interval", 365 * SECONDS_PER_DAY))
         self.sync_delta = conf.get_bool(f"{name}sync_delta", True)
         self.sync_delta_rate = conf.get_float(f"{name}sync_delta_rate", 0.3)
+        if self.min_interval > self.max_adaptive_interval:
+            raise ConfigurationError(
+                f"{name}min_interval {self.min_interval} is above max_interval {self.max_adaptive_interval}: "
+                "correct one"
+            )
         self.host_intervals = HostIntervals.load(conf, self.min_interval, self.max_adaptive_interval)
         least = max([self.min_interval, *(shortest for shortest, _ in self.host_intervals.intervals.values())])
         if least > self.max_interval:

@@ -23,10 +23,6 @@ class HostIntervals:
         A line is ``HOST MIN MAX``; ``0`` and ``default`` select the schedule's own bound. A malformed line raises
         ConfigurationError with its number, while Nutch logs and ignores it.
         """
-        if shortest > longest:
-            raise ConfigurationError(
-                f"db.fetch.schedule.adaptive.min_interval {shortest} is above max_interval {longest}: correct one"
-            )
         hosts = {}
         for number, line in enumerate((conf.resource_text(HOST_INTERVALS_FILE) or "").splitlines(), 1):
             if line.strip() and not line.startswith("#"):
