@@ -169,16 +169,16 @@ def test_finished_application_is_not_requested_from_missing_history_server(
 def test_terminated_job_does_not_wait_for_unavailable_yarn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its guard goes on trying, and the same command, run again, ends what it has left."""
+    """Its watchdog goes on trying, and the same command, run again, ends what it has left."""
     monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.hadoop_runner._GUARD_TIMEOUT", 0.1)
     runner = HadoopRunner.__new__(HadoopRunner)
     runner.application = "application_1_1"
-    guard = subprocess.Popen(["/bin/sleep", "300"])
+    watchdog = subprocess.Popen(["/bin/sleep", "300"])
     try:
-        runner._await_guard(guard)
-        assert guard.poll() is None
+        runner._await_watchdog(watchdog)
+        assert watchdog.poll() is None
     finally:
-        strike(guard)
+        strike(watchdog)
     assert "application_1_1 is ended as soon as it does, or by the same command" in capsys.readouterr().err
 
 

@@ -17,7 +17,7 @@ from nutch2py.jobs.index.index_job import IndexerJob, IndexParameters
 from nutch2py.mapreduce.driver import check_store_reachable, run_job
 from nutch2py.mapreduce.input_splits import FileSplit
 from nutch2py.mapreduce.job_parameters import JobParameters
-from nutch2py.mapreduce.runners import client_guard
+from nutch2py.mapreduce.runners import client_watchdog
 from nutch2py.mapreduce.runners.hadoop import package_archive as archive
 from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient, download_input
 from nutch2py.mapreduce.runners.hadoop.hadoop_errors import explain_error
@@ -281,12 +281,12 @@ def test_task_counts_of_application_are_formatted() -> None:
     assert summarize_tasks({"Job Counters ": {"Launched map tasks": 2}}) == "2 map tasks"
 
 
-def test_guard_forwards_output_and_exit_code() -> None:
+def test_watchdog_forwards_output_and_exit_code() -> None:
     command = [
         sys.executable,
         "-S",
         "-E",
-        client_guard.__file__,
+        client_watchdog.__file__,
         "tag",
         "--",
         "/bin/sh",
@@ -302,8 +302,8 @@ def test_guard_forwards_output_and_exit_code() -> None:
     process.stdout.close()
 
 
-def test_guard_reports_missing_client() -> None:
-    command = [sys.executable, "-S", "-E", client_guard.__file__, "tag", "--", "/none/hadoop"]
+def test_watchdog_reports_missing_client() -> None:
+    command = [sys.executable, "-S", "-E", client_watchdog.__file__, "tag", "--", "/none/hadoop"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (127, b"")
     told = explain_error("the job failed on YARN", done.stdout.splitlines())
@@ -311,12 +311,12 @@ def test_guard_reports_missing_client() -> None:
     assert "cannot run /none/hadoop (No such file or directory): set HADOOP_HOME" in str(told)
 
 
-def test_guard_kills_client_and_application_on_closed_input(tmp_path: Path) -> None:
+def test_watchdog_kills_client_and_application_on_closed_input(tmp_path: Path) -> None:
     yarn = tmp_path / "yarn"
     yarn.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
     yarn.chmod(0o755)
     client = "echo INFO Submitted application application_1_0007; echo $$; exec /bin/sleep 60"
-    command = [sys.executable, "-S", "-E", client_guard.__file__, "tag", str(yarn), "--", "/bin/sh", "-c", client]
+    command = [sys.executable, "-S", "-E", client_watchdog.__file__, "tag", str(yarn), "--", "/bin/sh", "-c", client]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None

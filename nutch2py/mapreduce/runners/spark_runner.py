@@ -18,7 +18,7 @@ from typing import Any
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.mapreduce import NLINE_INPUT_FORMAT
-from nutch2py.mapreduce.runners import client_guard
+from nutch2py.mapreduce.runners import client_watchdog
 from nutch2py.mapreduce.runners.job_dir import add_java_tmpdir
 from nutch2py.mapreduce.runners.mrjob_compat import JobKeyMixin, mrjob_importable
 from nutch2py.support.log_file import log_job_environment
@@ -91,10 +91,10 @@ class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
     def _run_spark_submit(
         self, spark_submit_args: list[str], env: dict[str, str], record_callback: object
     ) -> tuple[int, dict[str, Any]]:
-        """Run Spark under the guard, which stops it when this process exits."""
+        """Run Spark under the watchdog, which stops it when this process exits."""
         if shutil.which("java") is None and "JAVA_HOME" not in env:
             raise ConfigurationError("Spark needs Java, and there is no java on the PATH: install a JDK 17")
-        command = [sys.executable, "-S", "-E", client_guard.__file__, "spark", "--", *spark_submit_args]
+        command = [sys.executable, "-S", "-E", client_watchdog.__file__, "spark", "--", *spark_submit_args]
         scratch = self._get_local_tmp_dir()
         environment = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": scratch, **env, **log_job_environment()}
         environment["SPARK_SUBMIT_OPTS"] = add_java_tmpdir(env.get("SPARK_SUBMIT_OPTS", ""), scratch)

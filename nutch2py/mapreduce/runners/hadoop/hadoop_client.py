@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError, LockedError, NutchError, RunnerError
-from nutch2py.mapreduce.runners import client_guard
+from nutch2py.mapreduce.runners import client_watchdog
 from nutch2py.mapreduce.runners.hadoop.hadoop_errors import INSTALLATION_HINT, explain_error
 from nutch2py.mapreduce.task_progress import TASK_ERROR_PREFIX, decode_error
 from nutch2py.support.retry import ServiceRetry, service_wait_seconds
@@ -139,10 +139,10 @@ class HadoopClient(NamedTuple):
 
     def find_unfinished(self, tag: str) -> list[str]:
         """Return the ids of the unfinished applications with a tag."""
-        done = self._run_with_retry("YARN", self.yarn_command, *client_guard.list_arguments(tag))
+        done = self._run_with_retry("YARN", self.yarn_command, *client_watchdog.list_arguments(tag))
         if done.returncode:
             raise self._create_error("cannot query YARN for running jobs", done, RunnerError)
-        return client_guard.parse_application_ids(done.stdout)
+        return client_watchdog.parse_application_ids(done.stdout)
 
     def query_yarn(self, *words: str) -> bytes | None:
         """Return the output of ``yarn`` with the given arguments; None when it fails."""

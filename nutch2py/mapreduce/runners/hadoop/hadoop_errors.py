@@ -10,7 +10,7 @@ from nutch2py.errors import ConfigurationError, NutchError, RunnerError
 
 INSTALLATION_HINT = "set HADOOP_HOME, or the property mapreduce.hadoop.home, to the folder of a Hadoop installation"
 CANNOT_RUN_PREFIX = "cannot run "
-"""Prefix of the guard's message that a command of Hadoop does not exist."""
+"""Prefix of the watchdog's message that a command of Hadoop does not exist."""
 
 
 _LESS_MEMORY_HINT = (

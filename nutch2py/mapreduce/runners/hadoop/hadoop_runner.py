@@ -24,7 +24,7 @@ from nutch2py.errors import ConfigurationError, NutchError, RunnerError
 from nutch2py.mapreduce import PACKAGE_DIR
 from nutch2py.mapreduce.input_splits import Split
 from nutch2py.mapreduce.mrjob_protocols import unescape_streamed_text
-from nutch2py.mapreduce.runners import client_guard
+from nutch2py.mapreduce.runners import client_watchdog
 from nutch2py.mapreduce.runners.hadoop import locality
 from nutch2py.mapreduce.runners.hadoop import package_archive as archive
 from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient
@@ -212,7 +212,7 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
         kill = self.client.find_unfinished(self.tag)
         if kill:
             self.report_progress(f"an earlier driver left {', '.join(kill)} running: ending it")
-            client_guard.kill_applications([self.client.yarn_command], kill)
+            client_watchdog.kill_applications([self.client.yarn_command], kill)
         self._upload_mgr = None
         local = Path(self._get_local_tmp_dir(), "hdfs", self._job_key)
         local.mkdir(parents=True)
@@ -240,12 +240,12 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
     def _run_hadoop(
         self, hadoop_args: list[str], env: dict[str, str], record_callback: object
     ) -> tuple[int, dict[str, Any]]:
-        """Run the client under the guard, which stops client and application when this process exits."""
+        """Run the client under the watchdog, which stops client and application when this process exits."""
         command = [
             sys.executable,
             "-S",
             "-E",
-            client_guard.__file__,
+            client_watchdog.__file__,
             self.tag,
             self.client.yarn_command,
             "--",
@@ -268,14 +268,14 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
                 self._queue_monitor.cancel()
             process.stdin.close()
             process.stdout.close()
-            self._await_guard(process)
+            self._await_watchdog(process)
         self.application = found.get("application_id") or self.application
         if code == 0:
             self.log_line(f"{self.application}: {summarize_tasks(found.get('counters', {}))}")
         return code, found
 
-    def _await_guard(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait until the guard, whose input is closed by now, has stopped the application."""
+    def _await_watchdog(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until the watchdog, whose input is closed by now, has stopped the application."""
         if process.poll() is None:
             self.report_progress("ending the application")
         try:

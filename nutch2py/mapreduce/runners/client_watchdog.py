@@ -4,7 +4,7 @@ YARN keeps an application running when its client dies; a rerun would then confl
 uses the standard library only, runs between the two. It forwards the client's output and watches its own standard
 input, which the driver keeps open. At its end it kills the client with its children, and the application.
 
-    python client_guard.py TAG [YARN] -- CLIENT...
+    python client_watchdog.py TAG [YARN] -- CLIENT...
 """
 
 from __future__ import annotations
