@@ -21,7 +21,7 @@ from nutch2py.commands.nutch_class_names import resolve_command
 from nutch2py.conf.redaction import redact
 from nutch2py.errors import NutchError, StoreError, UsageError
 from nutch2py.support import log_file
-from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.disk_errors import disk_error_message
 from nutch2py.support.reporting import use_reporter, warnings_only_reporter
 from nutch2py.version import __version__
 

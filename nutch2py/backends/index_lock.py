@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nutch2py.errors import IndexingError, LockedError
-from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.disk_errors import disk_error_message
 
 _POLL_SECONDS = 0.02
 

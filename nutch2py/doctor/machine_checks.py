@@ -14,7 +14,7 @@ from pathlib import Path
 from nutch2py.conf.configuration import Configuration
 from nutch2py.doctor.check_result import CheckResult, error_result, ok_result, warning_result
 from nutch2py.fetcher.protocols.dns import DnsCache
-from nutch2py.support.atomic_files import probe_disk, temp_dir_unavailable_error
+from nutch2py.support.disk_errors import probe_disk, temp_dir_unavailable_error
 from nutch2py.support.formatting import format_bytes
 from nutch2py.table.store_factory import store_location
 from nutch2py.version import __version__

@@ -25,8 +25,8 @@ from nutch2py.joblog.metrics_push import export_metrics
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.mapreduce.step_events import STEP_LISTENER
 from nutch2py.records.webpage import DerivedRow
-from nutch2py.support.atomic_files import disk_error_message
 from nutch2py.support.clock import now_ms
+from nutch2py.support.disk_errors import disk_error_message
 from nutch2py.support.log_file import log_job_context
 from nutch2py.support.process_identity import ProcessIdentity
 from nutch2py.support.reporting import current_reporter, set_reporter, warn

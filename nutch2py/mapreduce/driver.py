@@ -25,7 +25,7 @@ from nutch2py.mapreduce.table_job import ROWS_UNREADABLE_COUNTER, ParametersT, T
 from nutch2py.mapreduce.task_progress import ProgressMonitor
 from nutch2py.plugins.plugin_failures import PLUGIN_FAILURES_GROUP, PLUGIN_PAGES_COUNTER, PluginFailureLimits
 from nutch2py.records.webpage import DerivedRow
-from nutch2py.support.atomic_files import probe_disk, temp_disk_error
+from nutch2py.support.disk_errors import probe_disk, temp_disk_error
 from nutch2py.support.process_memory import limit_malloc_memory
 from nutch2py.table.row_validation import warn_skipped_rows
 from nutch2py.table.store_factory import open_store, store_location

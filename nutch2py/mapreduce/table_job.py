@@ -50,7 +50,7 @@ from nutch2py.plugins.plugin_failures import PLUGIN_PAGES_COUNTER, PluginFailure
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.support import log_file
-from nutch2py.support.atomic_files import temp_disk_error
+from nutch2py.support.disk_errors import temp_disk_error
 from nutch2py.table import DataStore, MarkCondition, TableQuery, WriteBatch, open_store
 from nutch2py.table.row_validation import RowValidator
 

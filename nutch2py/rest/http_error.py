@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 from nutch2py.errors import NutchError
-from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.disk_errors import disk_error_message
 from nutch2py.support.reporting import warn
 
 

@@ -1,40 +1,17 @@
-"""Atomic writes of output files, and error messages for full or failing disks."""
+"""Atomic writes of output files."""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import secrets
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from nutch2py.errors import NutchError, StoreError, iter_causes
-
-_DISK_ERRORS = {
-    errno.ENOSPC: ("no space is left", "free some space"),
-    errno.EDQUOT: ("this user's quota is used up", "free some of this user's space, or raise the quota"),
-    errno.EFBIG: ("no file may grow any further", "raise this user's limit (ulimit -f)"),
-    errno.EROFS: ("the file system is read-only", "see why (dmesg), and mount it for writing"),
-    errno.EIO: ("the disk fails", "see how (dmesg), and mend or replace it"),
-}
-_PROBE_BYTES = 1 << 16  # bytes
-
-
-def disk_error_message(error: BaseException, location: str | Path, alternative: str = "") -> str | None:
-    """Return a message for a disk error, with location and remedy; None for any other error.
-
-    ``location`` is used if the error names no file; ``alternative``: how to choose another location.
-    """
-    for cause in iter_causes(error):
-        if isinstance(cause, OSError) and cause.errno in _DISK_ERRORS:
-            what, repair = _DISK_ERRORS[cause.errno]
-            other = f", or {alternative}" if alternative else ""
-            return f"{what} for {cause.filename or location}: {repair}{other}; then run it again"
-    return None
+from nutch2py.errors import StoreError
+from nutch2py.support.disk_errors import disk_error_message
 
 
 @contextmanager
@@ -80,46 +57,3 @@ def atomic_write(path: Path) -> Iterator[IO[bytes]]:
         raise StoreError(
             trouble or f"cannot write {path}: {error.strerror or error}: name a file that you can write"
         ) from error
-
-
-def temp_disk_error(error: BaseException) -> NutchError | None:
-    """Return the error for a failing disk of temporary files; None for any other error."""
-    trouble = disk_error_message(
-        error, f"files for temporary use in {_temp_dir_label()}", "name another folder in TMPDIR"
-    )
-    return StoreError(trouble) if trouble else None
-
-
-def temp_dir_unavailable_error(error: OSError) -> StoreError:
-    """Return the error for a temporary directory in which no file can be created."""
-    found = temp_disk_error(error)
-    if isinstance(found, StoreError):
-        return found
-    return StoreError(
-        f"no file for temporary use can be made ({error.strerror or error}): free some space, or name a folder in "
-        "TMPDIR that can be written; then run it again"
-    )
-
-
-def probe_disk(directory: Path) -> NutchError | None:
-    """Return the error of a folder's disk if a few bytes cannot be written to it.
-
-    Finds the cause after a task ended without a message: messages of tasks go to a disk, too.
-    """
-    tried = directory / f".tried-{os.getpid()}"
-    try:
-        try:
-            tried.write_bytes(bytes(_PROBE_BYTES))
-        finally:
-            tried.unlink(missing_ok=True)
-    except OSError as error:
-        trouble = disk_error_message(error, directory)
-        return StoreError(trouble) if trouble else None
-    return None
-
-
-def _temp_dir_label() -> str:
-    try:
-        return tempfile.gettempdir()
-    except OSError:
-        return "TMPDIR"

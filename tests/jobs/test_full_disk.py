@@ -110,7 +110,7 @@ def run(work: Path, case: Case, crawled: Crawl, disk: dict[str, str]) -> tuple[i
 def test_task_unable_to_report_has_disk_checked(site: Site, tmp_path: Path) -> None:
     assert site.disk is not None
     words = (
-        "from pathlib import Path; from nutch2py.support.atomic_files import probe_disk; "
+        "from pathlib import Path; from nutch2py.support.disk_errors import probe_disk; "
         f"print(probe_disk(Path({str(tmp_path)!r})))"
     )
     command = [sys.executable, "-c", words]

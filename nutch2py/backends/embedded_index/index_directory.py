@@ -24,7 +24,7 @@ from nutch2py.backends.index_fields import FACET_NAMES, FACET_PREFIX, TEXT_FIELD
 from nutch2py.backends.index_lock import exclusive_lock
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError
-from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.disk_errors import disk_error_message
 from nutch2py.support.reporting import warn
 from nutch2py.support.temp_dirs import TempDir
 from nutch2py.table.store_factory import store_location

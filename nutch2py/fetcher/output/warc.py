@@ -29,7 +29,7 @@ from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.protocols.http_settings import build_user_agent
 from nutch2py.fetcher.queues.fetch_queues import FetchItem
 from nutch2py.records.webpage import Mark
-from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.disk_errors import disk_error_message
 from nutch2py.version import __version__
 
 if TYPE_CHECKING:

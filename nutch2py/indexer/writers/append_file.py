@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nutch2py.backends.index_lock import exclusive_lock
 from nutch2py.errors import IndexingError
-from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.disk_errors import disk_error_message
 
 
 class AppendFile:

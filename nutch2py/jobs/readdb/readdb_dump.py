@@ -24,7 +24,7 @@ from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import NON_NEGATIVE, JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.records.webpage import CrawlStatus, WebPage
-from nutch2py.support.atomic_files import disk_error_message
+from nutch2py.support.disk_errors import disk_error_message
 from nutch2py.support.reporting import print_output
 from nutch2py.table import TableQuery
 from nutch2py.url.keys import url_or_key

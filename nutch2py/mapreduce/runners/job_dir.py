@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from nutch2py.support.atomic_files import temp_dir_unavailable_error, temp_disk_error
+from nutch2py.support.disk_errors import temp_dir_unavailable_error, temp_disk_error
 from nutch2py.support.temp_dirs import TempDir
 
 
