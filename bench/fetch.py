@@ -23,7 +23,7 @@ BATCH = "1600000000-1"
 THREADS = 50
 BARE = {
     "short": "the handler bare",
-    "whole": "the handler bare by Scrapy's whole way",
+    "whole": "the handler bare in full Scrapy mode",
     "scrapy": "Scrapy alone",
     "aiohttp": "aiohttp alone",
 }
@@ -90,7 +90,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
         bare = [run([sys.executable, "-P", "-m", "bench.bare_handler", *words, kind], folder=folder) for kind in BARE]
     return [
         Measurement(f"fetch {rows:,} pages", rows, cost, "pages", AIMS.get(rows)),
-        Measurement(f"fetch {rows:,} pages by Scrapy's whole way", rows, whole, "pages"),
+        Measurement(f"fetch {rows:,} pages in full Scrapy mode", rows, whole, "pages"),
         *(
             Measurement(f"{name}, {rows:,} pages", rows, each, "pages")
             for name, each in zip(BARE.values(), bare, strict=True)
