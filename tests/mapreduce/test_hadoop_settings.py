@@ -250,7 +250,7 @@ def test_packages_are_kept_while_job_runs(conf: Configuration, tmp_path: Path) -
     listed = r"printf 'Total: 1\napplication_1_0007\tnutch2py web FetcherJob 1-1\tMAPREDUCE\n'"
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application=listed, fs="exit 9"))
     manifest = archive.PackageManifest("1", "3.11", "linux", "", {}, {})
-    with pytest.raises(LockedError, match="application_1_0007 runs and may need"):
+    with pytest.raises(LockedError, match="application_1_0007 is running and may need"):
         HadoopClient.from_conf(conf).clean_hdfs_dir(manifest)
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, application="echo away >&2; exit 1"))
     with pytest.raises(RunnerError, match="cannot query YARN for running jobs: away"):
