@@ -14,7 +14,6 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
-from email.utils import formatdate
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +27,7 @@ from nutch2py.fetcher.downloader.scrapy_call import (
 )
 from nutch2py.fetcher.downloader.transport_settings import HANDLER_ALIASES, PYCURL_HANDLER, TransportSettings
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError, AddressFilter
+from nutch2py.fetcher.protocols.conditional_request import build_conditional_headers
 from nutch2py.fetcher.protocols.dns import DnsCache
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
@@ -121,7 +121,7 @@ class ScrapyTransport:
                 limit = http.ftp.content_limit if parts.protocol == "ftp" else http.content_limit
             host = _host_to_ascii(parts.host)
             target = url if host == parts.host else url.replace(parts.host, host, 1)
-            conditional_headers = self._conditional_headers(modified_time, etag)
+            conditional_headers = build_conditional_headers(modified_time, etag) if http.if_modified_since else []
             if host.lower() in http.host_cookies:
                 conditional_headers.append(("Cookie", http.host_cookies[host.lower()]))
             if self._scrapy_mode:
@@ -145,16 +145,6 @@ class ScrapyTransport:
             _excluded_errors.reset(token)
         response.url = url
         return response
-
-    def _conditional_headers(self, modified_time: int, etag: str) -> list[tuple[str, str]]:
-        """Return the headers of a conditional request (RFC 9110, 13.1)."""
-        headers: list[tuple[str, str]] = []
-        if self._http.if_modified_since:
-            if 0 < modified_time <= time.time() * 1000:  # a future time would return 304 until it has passed
-                headers.append(("If-Modified-Since", formatdate(modified_time / 1000, usegmt=True)))
-            if etag:
-                headers.append(("If-None-Match", etag))
-        return headers
 
     async def _get_via_engine(
         self, url: str, meta: dict[str, Any], headers: list[tuple[str, str]], limit: int

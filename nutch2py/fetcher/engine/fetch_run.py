@@ -26,6 +26,7 @@ from nutch2py.fetcher.fetch_state import FetchedPage, FetchReport, FetchState
 from nutch2py.fetcher.output.page_store import PageStore
 from nutch2py.fetcher.output.page_updater import ROBOTS_DENIED, get_protocol_status
 from nutch2py.fetcher.page_renderer import PageRenderer
+from nutch2py.fetcher.protocols.conditional_request import get_stored_etag
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse
 from nutch2py.fetcher.queues.fetch_queues import FetchItem, FetchItemQueues, HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
@@ -34,8 +35,8 @@ from nutch2py.fetcher.runtime import gc_tuning
 from nutch2py.fetcher.runtime.fd_budget import FdBudget
 from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.cells import ProtocolStatus
-from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code
+from nutch2py.records.webpage import WebPage
 from nutch2py.support.bounded_cache import bounded_cache
 from nutch2py.support.reporting import capture_reporting
 
@@ -46,17 +47,6 @@ _MAX_WAITING_BYTES = 32 << 20  # size of these pages with headers and rendered c
 _FLUSH_INTERVAL = 1.0  # seconds after which a smaller batch is stored
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-def _get_etag(page: WebPage) -> str:
-    """Return the ETag of the stored copy, or "" if the page must be fetched unconditionally.
-
-    This is the case if the schedule forces a refetch (the page is unfetched again), or if updatedb did not complete an
-    earlier fetch (the fetch mark is still set): a 304 would then prevent the parse of its content.
-    """
-    if page.status not in (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED) or page.markers.get(Mark.FETCH) is not None:
-        return ""
-    return page.headers.get("ETag") or ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,7 +303,7 @@ class FetchRun:
         if self._renderer is not None and self._renderer.is_always_rendered(item.url):
             response = await self._transport.get(item.url)
         else:
-            response = await self._transport.get(item.url, page.modified_time, etag=_get_etag(page))
+            response = await self._transport.get(item.url, page.modified_time, etag=get_stored_etag(page))
         if self._renderer is not None:
             started = self._loop.time()
             try:
