@@ -1,4 +1,4 @@
-"""Export and import of a table as JSON lines, and copies between tables.
+"""Export and import of a table as JSON lines.
 
 A line is a row, ``{"row": "<key>", "cells": {"<family>:<qualifier>": ["<base64 of the value>", <time in ms>], …}}``;
 rows are in key order, columns in byte order. JSON holds text only: columns with a qualifier that is not UTF-8 are in a
@@ -27,6 +27,7 @@ from nutch2py.records.cells import CellError
 from nutch2py.support.atomic_files import atomic_write
 from nutch2py.support.reporting import warn
 from nutch2py.table.data_store import DataStore, RowCells
+from nutch2py.table.progress_counter import ProgressCallback, ProgressCounter
 from nutch2py.table.row_validation import validate_cell
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -115,11 +116,6 @@ def read_dump_lines(source: Path, max_bytes: int) -> Iterator[bytes | None]:
         raise InputError(f"cannot read the dump {source}: {error}") from error
 
 
-ProgressCallback = Callable[[int], None]
-"""Called with the number of rows done, at intervals and at the end."""
-_PROGRESS_INTERVAL = 1_000
-
-
 def encode_row(key: str, cells: RowCells) -> bytes:
     """Return the line of a row, including the line end."""
     names: dict[str, list[Any]] = {}
@@ -205,34 +201,12 @@ def export_rows(
     rows: Iterable[tuple[str, RowCells]], path: str | Path, progress: ProgressCallback | None = None
 ) -> int:
     """Write ``rows`` as :func:`export_table` does."""
-    target, done = Path(path), _ProgressCounter(progress)
+    target, done = Path(path), ProgressCounter(progress)
     with atomic_write(target) as raw, _gzip_if_named(raw, target.name) as out:
         for key, cells in rows:
             out.write(encode_row(key, cells))
             done.add()
     return done.finish()
-
-
-class _ProgressCounter:
-    """Count rows and call ``progress`` at intervals."""
-
-    def __init__(self, progress: ProgressCallback | None) -> None:
-        self._row_count, self._progress = 0, progress
-
-    def add(self) -> None:
-        """Count a row."""
-        self._row_count += 1
-        if self._row_count % _PROGRESS_INTERVAL == 0:
-            self._report()
-
-    def finish(self) -> int:
-        """Report the final count and return it."""
-        self._report()
-        return self._row_count
-
-    def _report(self) -> None:
-        if self._progress:
-            self._progress(self._row_count)
 
 
 @contextlib.contextmanager
@@ -263,7 +237,7 @@ def import_table(
     Raises:
         InputError: The share of bad lines exceeds ``limits``. Some rows may already be in the table.
     """
-    source, done = Path(path), _ProgressCounter(progress)
+    source, done = Path(path), ProgressCounter(progress)
     bad_lines = bad_lines or BadLineCounter(source, limits.max_bad_share)
     if not store.exists():
         store.create()
@@ -300,27 +274,3 @@ def _read_row(
                 bad_lines.skip_cell(number, f"row {key}: {error}")
                 del entries[qualifier]
     return (key, cells) if any(cells.values()) else None
-
-
-def copy_table(
-    source: DataStore[Any],
-    target: DataStore[Any],
-    progress: ProgressCallback | None = None,
-    *,
-    map_key: Callable[[str], str | None] = str,
-) -> int:
-    """Copy every cell with its timestamp into ``target``, which is created if missing; return the number of rows.
-
-    ``map_key`` returns the key of a row in ``target``, None to skip the row.
-    """
-    done = _ProgressCounter(progress)
-    if not target.exists():
-        target.create()
-    with target.batch() as batch:
-        for key, cells in source.scan_cells():
-            new_key = map_key(key)
-            if new_key is None:
-                continue
-            batch.put_cells(new_key, cells)
-            done.add()
-    return done.finish()

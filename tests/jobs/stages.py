@@ -22,7 +22,7 @@ from nutch2py.jobs.batches.batch_lists import BatchListStore
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.table import open_store
-from nutch2py.table.dump import copy_table
+from nutch2py.table.table_copy import copy_table
 from tests.counted_kills import Kills
 from tests.jobs import crawl
 from tests.processes import wait_until

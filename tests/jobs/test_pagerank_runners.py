@@ -13,7 +13,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.pagerank.pagerank_job import pagerank
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery, open_store
-from nutch2py.table.dump import copy_table
+from nutch2py.table.table_copy import copy_table
 from tests.jobs.test_pagerank import make_table, ranks_of, web_with_navigation
 from tests.services import needs_spark
 

@@ -22,7 +22,7 @@ from nutch2py.jobs.readdb.stats_breakdown import BREAKDOWN_FIELDS, BreakdownPara
 from nutch2py.records.webpage import WebPage
 from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
-from nutch2py.table.dump import copy_table
+from nutch2py.table.table_copy import copy_table
 from tests.jobs import crawl
 from tests.server.running_server import answering
 
