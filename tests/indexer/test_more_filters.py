@@ -9,13 +9,14 @@ from nutch2py.indexer.filters.index_feed import FeedIndexingFilter
 from nutch2py.indexer.filters.index_headings import HeadingsIndexingFilter
 from nutch2py.indexer.filters.index_html import HtmlIndexingFilter
 from nutch2py.indexer.filters.index_links import LinksIndexingFilter
-from nutch2py.indexer.filters.index_metadata import MetadataIndexer, URLMetaIndexingFilter
+from nutch2py.indexer.filters.index_metadata import MetadataIndexer
 from nutch2py.indexer.filters.index_mimetype import MimeTypeIndexingFilter
 from nutch2py.indexer.filters.index_pagerank import MEAN_RANK_ROW, PageRankIndexingFilter
 from nutch2py.indexer.filters.index_replace import ReplaceIndexer
 from nutch2py.indexer.filters.index_static import StaticFieldIndexer
 from nutch2py.indexer.filters.index_subcollection import Subcollection, SubcollectionIndexingFilter, split_lines
 from nutch2py.indexer.filters.index_tld import TLDIndexingFilter
+from nutch2py.indexer.filters.index_urlmeta import URLMetaIndexingFilter
 from nutch2py.indexer.indexing_filters import IndexingFilters
 from nutch2py.parser.row_parser import RowParser
 from nutch2py.records.document import NutchDocument

@@ -1,4 +1,4 @@
-"""index-metadata and urlmeta: entries of a row's metadata, and response headers, as fields."""
+"""index-metadata: entries of a row's metadata, and response headers, as fields."""
 
 from __future__ import annotations
 
@@ -68,21 +68,3 @@ class MetadataIndexer(IndexingFilter):
             yield from value.split(self.separator)
         else:
             yield value
-
-
-class URLMetaIndexingFilter(IndexingFilter):
-    """Adds metadata that a seed file attaches to a URL (``key=value`` after it), for the keys in ``urlmeta.tags``."""
-
-    java_class = "org.apache.nutch.indexer.urlmeta.URLMetaIndexingFilter"
-    fields = frozenset({WebPage.metadata})
-
-    def __init__(self, conf: Configuration) -> None:
-        self.tags = conf.get_strings("urlmeta.tags")
-
-    def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
-        """Add the fields."""
-        for name in self.tags:
-            cell = page.metadata.get(name)
-            if cell is not None:
-                document.add(name, decode_text(cell))
-        return document
