@@ -9,8 +9,8 @@ from bench.ranking.collection import TUNE
 from bench.ranking.measured import PRECISION, QUALITY, Measured, Way
 from bench.ranking.ranks import FORMULAS, USUAL, Formula
 from bench.ranking.variants import Text, Weight
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.conf.configuration import Configuration
-from nutch2py.indexer.search_fields import DocumentWeights
 from nutch2py.jobs.pagerank.graph_links import GraphLinkRules
 
 OPIC = (0.0, 0.02, 0.05)

@@ -1,1 +1,1 @@
-"""Analysis, embedded index and search-server clients: shared by the index writers and the search."""
+"""Analysis, document weights, embedded index and search-server clients: shared by the index writers and the search."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import chain
@@ -11,10 +10,9 @@ from urllib.parse import unquote, urlsplit
 
 from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.backends.analysis.minhash import compute_sketch, distinct_words
-from nutch2py.backends.embedded_index.index_directory import MAX_WEIGHT, MIN_WEIGHT
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.index_fields import EXACT_FIELDS, FACET_PREFIX, SKETCH_FIELD, TERMS_PREFIX, TEXT_FIELDS
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import ConfigurationError
 from nutch2py.records.document import NutchDocument
 
 _MAX_EXACT_CHARACTERS = 1_000  # longer values are not searched
@@ -22,7 +20,6 @@ _MAX_OTHER_CHARACTERS = 20_000
 SKETCHES_PROPERTY = "index.sketches"
 _MAX_PATH_DEPTH = 4
 _UNSEARCHED_FIELDS = frozenset({"id", "boost", "tstamp", "content", "maintext", "rawcontent"})
-DEFAULT_WEIGHT_FIELDS, DEFAULT_WEIGHT_POWER = ("pagerank",), 0.35
 PAGE_DATE_FIELDS = ("date", "publishedDate", "lastModified", "tstamp")
 """Fields with the date of a page, the most reliable first; the last one is its fetch time."""
 
@@ -48,40 +45,6 @@ class SearchFields(NamedTuple):
     date: int
     facets: dict[str, list[str]]
     sketch: str
-
-
-class DocumentWeights:
-    """Weight of a document: the product of ``index.weight.fields``, each raised to a power.
-
-    ``powers``: powers by field, in the order given: the number after ``^``, or ``index.weight.power``.
-    """
-
-    def __init__(self, conf: Configuration) -> None:
-        default_power = conf.get_float("index.weight.power", DEFAULT_WEIGHT_POWER)
-        self.powers: dict[str, float] = {}
-        for entry in conf.get_strings("index.weight.fields", DEFAULT_WEIGHT_FIELDS):
-            name, caret, power = entry.partition("^")
-            try:
-                self.powers[name.strip()] = float(power) if caret else default_power
-            except ValueError:
-                raise ConfigurationError(
-                    f"index.weight.fields has {entry!r}: write field or field^power, as pagerank^0.25"
-                ) from None
-
-    def __str__(self) -> str:
-        return " · ".join(f"{name} ^ {power:g}" for name, power in self.powers.items()) or "1"
-
-    def weight_of(self, document: NutchDocument) -> float:
-        """Return the weight; a field that is absent or not a number counts as 1."""
-        weight = 1.0
-        for name, power in self.powers.items():
-            try:
-                value = float(document.get(name) or 1.0)
-            except ValueError:
-                continue
-            if not math.isnan(value):
-                weight *= min(max(value, MIN_WEIGHT), MAX_WEIGHT) ** power
-        return min(max(weight, MIN_WEIGHT), MAX_WEIGHT)
 
 
 def build_search_fields(

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Generic, Protocol, TypeVar
 
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError
-from nutch2py.indexer.search_fields import DocumentWeights
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.engines.explanation_tree import format_tree
 from nutch2py.search.engines.server_searcher import ServerSearcher

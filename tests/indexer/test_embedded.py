@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.embedded_index.index_directory import index_path
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.indexer.search_fields import DocumentWeights
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.records.document import NutchDocument
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.elastic_client import (
     ELASTIC_SERVER_NAME,
@@ -21,7 +22,7 @@ from nutch2py.backends.servers.server_retry import RequestRejectedError
 from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import WriterParameters, missing_id_error
-from nutch2py.indexer.search_fields import DocumentWeights, TermsFieldBuilder, strip_terms_fields
+from nutch2py.indexer.search_fields import TermsFieldBuilder, strip_terms_fields
 from nutch2py.indexer.writers.server_writer import DocumentBatch, ServerIndexWriter, document_to_json, send_bisecting
 from nutch2py.records.document import NutchDocument, clean_text, format_java_float
 from nutch2py.support.reporting import warn

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.embedded_index.index_directory import (
     SCORE_COLUMNS_LAYOUT,
     IndexDirectory,
@@ -18,7 +19,7 @@ from nutch2py.backends.embedded_index.score_columns import DocumentScores, repla
 from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.index_writers import missing_id_error
-from nutch2py.indexer.search_fields import SKETCHES_PROPERTY, DocumentWeights, build_search_fields
+from nutch2py.indexer.search_fields import SKETCHES_PROPERTY, build_search_fields
 from nutch2py.interfaces import IndexWriter
 from nutch2py.records.document import NutchDocument, clean_text
 

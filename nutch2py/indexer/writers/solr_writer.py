@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.index_fields import TERMS_PREFIX
 from nutch2py.backends.servers.index_schema import collect_new_columns
 from nutch2py.backends.servers.server_retry import RequestRejectedError
@@ -21,7 +22,7 @@ from nutch2py.conf.redaction import redact_address
 from nutch2py.errors import IndexingError
 from nutch2py.indexer.field_mapping import FieldMapping
 from nutch2py.indexer.index_writers import WriterParameters, missing_id_error
-from nutch2py.indexer.search_fields import DocumentWeights, TermsFieldBuilder, strip_terms_fields
+from nutch2py.indexer.search_fields import TermsFieldBuilder, strip_terms_fields
 from nutch2py.indexer.writers.server_writer import DocumentBatch, ServerIndexWriter, document_to_json, send_bisecting
 from nutch2py.records.document import NutchDocument, clean_text
 from nutch2py.support.reporting import warn

@@ -7,11 +7,11 @@ import binascii
 from typing import Any
 from urllib.parse import quote
 
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.server_retry import RequestRejectedError
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError
-from nutch2py.indexer.search_fields import DocumentWeights
 from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, elastic_document_id
 from nutch2py.search.engines.explanation_tree import format_tree
 from nutch2py.search.engines.server_searcher import MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS, EngineResult, server_field

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.solr_client import (
     SolrClient,
@@ -14,7 +15,6 @@ from nutch2py.backends.servers.solr_client import (
 )
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError, NutchError
-from nutch2py.indexer.search_fields import DocumentWeights
 from nutch2py.records.document import clean_text
 from nutch2py.search.engines.server_searcher import MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS, EngineResult, server_field
 from nutch2py.search.query.freshness import Freshness
