@@ -172,7 +172,7 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
         (["readdb", "-url", ""], " is neither a URL nor a row key: no protocol: "),
         (
             ["readdb", "-dump", "file/dump"],
-            "cannot write into file/dump: Not a directory: name a folder that can be made",
+            "cannot write into file/dump: Not a directory: name a folder that can be created",
         ),
         (["exporttable", "."], "cannot write .: it is a folder: name a file that you can write"),
         (["exporttable", "/"], "cannot write /: it is a folder: name a file that you can write"),
