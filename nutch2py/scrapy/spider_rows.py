@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -106,8 +105,7 @@ class SpiderRowWriter:
             self._store, self._conf, check, self._on_written, is_parsed=parsing, lists_all_rows=self._creates_batch
         )
         self._sink = self._resources.enter_context(sink)
-        lookup = partial(self._store.get, fields=self._fields)
-        self._pages = PageStore(self._conf, self._options, self._add_links_and_items, lookup, lambda _: None)
+        self._pages = PageStore(self._conf, self._options, self._add_links_and_items, lambda _: None)
         self._resources.callback(self._pages.close)
 
     def close(self) -> None:

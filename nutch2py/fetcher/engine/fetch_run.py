@@ -20,6 +20,7 @@ from nutch2py.fetcher.engine.backoff import QueueBackoff
 from nutch2py.fetcher.engine.extra_requests import ExtraRequestGate
 from nutch2py.fetcher.engine.feeder import QueueFeeder, RowSource
 from nutch2py.fetcher.engine.fetch_monitor import FetchMonitor, ThroughputThreshold
+from nutch2py.fetcher.engine.redirects import RedirectFollower
 from nutch2py.fetcher.engine.slow_requests import SlowRequestTracker
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchedPage, FetchReport, FetchState
@@ -33,7 +34,6 @@ from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
 from nutch2py.fetcher.robots.robots_cache import RobotsCache, is_allowed
 from nutch2py.fetcher.runtime import gc_tuning
 from nutch2py.fetcher.runtime.fd_budget import FdBudget
-from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import ProtocolStatusCode as Code
 from nutch2py.records.webpage import WebPage
@@ -57,7 +57,6 @@ class FetchRunSettings:
         capacity: Maximum number of items in the queues.
         max_crawl_delay_ms: Longest crawl delay of robots.txt that is accepted, in milliseconds; -1 for any.
         min_crawl_delay: Shortest crawl delay taken from robots.txt, in seconds.
-        max_redirects: Number of redirects followed immediately.
         defer_delay: Delay of a visit that robots.txt defers, in seconds.
         defer_retries: Number of deferred visits.
         slow_after: Time after which a request releases its thread, in seconds.
@@ -67,7 +66,6 @@ class FetchRunSettings:
     capacity: int
     max_crawl_delay_ms: int
     min_crawl_delay: float
-    max_redirects: int
     defer_delay: float
     defer_retries: int
     slow_after: float
@@ -81,7 +79,6 @@ class FetchRunSettings:
             capacity=budget.threads * max(1, conf.get_int("fetcher.queue.depth.multiplier", 50)),
             max_crawl_delay_ms=conf.get_int("fetcher.max.crawl.delay", 30) * 1000,
             min_crawl_delay=conf.get_float("fetcher.min.crawl.delay", server_delay),
-            max_redirects=conf.get_int("http.redirect.max", 0),
             defer_delay=conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000,
             defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
             slow_after=max(0.0, conf.get_float("fetcher.threads.slow.after", 3.0)),
@@ -120,9 +117,7 @@ class FetchRun:
         self._settings, self._queue_ids, self._transport = settings, queue_ids, transport
         self.queues = FetchItemQueues(conf, self._loop.time)
         self.state = FetchState(options, callbacks.log, self.queues, report)
-        self._store = PageStore(
-            conf, options, callbacks.sink, callbacks.lookup_row, callbacks.log, report.filtered_links
-        )
+        self._store = PageStore(conf, options, callbacks.sink, callbacks.log, report.filtered_links)
         self._table_executor = ThreadPoolExecutor(1, "fetcher-table", initializer=capture_reporting())
         get_host_settings = callbacks.get_host_settings
         self._feeder = QueueFeeder(
@@ -134,6 +129,16 @@ class FetchRun:
             self._table_executor,
             self._reject,
             self._start_requests,
+        )
+        self._redirects = RedirectFollower(
+            conf,
+            self.state,
+            self._store.updater,
+            callbacks.lookup_row,
+            queue_ids,
+            self._feeder,
+            self._call_in_table_thread,
+            self._reject,
         )
         self._slow_requests = SlowRequestTracker(
             self.state, settings.slow_after, settings.max_slow, self._start_requests
@@ -316,8 +321,7 @@ class FetchRun:
                 item.rendering_seconds = self._loop.time() - started
         self.queues.finish(item, asap=item.url.startswith("file:"))
         status = self._finish_page(item, response)
-        if status.code in (Code.MOVED, Code.TEMP_MOVED) and len(item.redirect_chain) < self._settings.max_redirects:
-            await self._follow_redirect(item, status)
+        await self._redirects.follow(item, status)
 
     def _reject(self, item: FetchItem, problem: str) -> None:
         self._finish_page(item, FetchResponse(item.url, failure=FetchFailure(FailureKind.URL, problem)))
@@ -327,20 +331,6 @@ class FetchRun:
         self.report.counters[counter] += 1
         self.report.host_failures.add(counter, item.url)
         self._finish_page(item, None, ROBOTS_DENIED)
-
-    async def _follow_redirect(self, item: FetchItem, status: ProtocolStatus) -> None:
-        """Add the target of a redirect to its own queue, so that this run fetches it politely."""
-        try:
-            target = await self._call_in_table_thread(self._store.make_redirect_item, item, status)
-        except PluginError:  # storing the page raises the same error
-            return
-        if target is None:
-            return
-        await self._queue_ids.resolve_hosts((target.url,))  # fetcher.queue.mode byIP uses the address as queue id
-        if problem := await self._call_in_table_thread(self._feeder.assign_queue, target):
-            self._reject(target, problem)
-        elif skip_counter := self._feeder.limit_counter or self.queues.add(target):
-            self.report.counters[skip_counter] += 1
 
     async def _call_in_table_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function that reads the table in the table thread."""

@@ -14,9 +14,7 @@ from nutch2py.fetcher.output.warc import WarcFileWriter
 from nutch2py.fetcher.queues.fetch_queues import FetchItem
 from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.cells import ProtocolStatus
-from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code
-from nutch2py.url.keys import reverse_url, unreverse_url
 
 if TYPE_CHECKING:
     from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
@@ -33,14 +31,12 @@ class PageStore:
         conf: Configuration,
         options: FetchOptions,
         sink: Callable[[FetchItem], None],
-        lookup_row: Callable[[str], WebPage | None] | None,
         log: Callable[[str], None],
         filtered_links: Counter[str] | None = None,
     ) -> None:
         self._filtered_links = Counter[str]() if filtered_links is None else filtered_links
-        self._sink, self._lookup_row, self._log = sink, lookup_row, log
-        self._updater = PageUpdater(conf, self._filtered_links)
-        self._fetch_interval = conf.get_int("db.fetch.interval.default", 2592000)
+        self._sink, self._log = sink, log
+        self.updater = PageUpdater(conf, self._filtered_links)
         self._max_redirects = conf.get_int("http.redirect.max", 0)
         self._skip_exceeded_redirects = conf.get_bool("http.redirect.max.exceeded.skip", False)
         self._keep_content = conf.get_bool("fetcher.store.content", True)
@@ -59,22 +55,22 @@ class PageStore:
                 self._warc.write(item, response.as_received())
             try:
                 if response is None:
-                    self._updater.mark_fetched(page, status)
+                    self.updater.mark_fetched(page, status)
                 else:
                     redirects_exceeded = 0 < self._max_redirects <= len(item.redirect_chain)
-                    self._updater.apply_response(
+                    self.updater.apply_response(
                         item.url, page, response, status, not (redirects_exceeded and self._skip_exceeded_redirects)
                     )
                     if self._parse_worker is not None:
                         self._parse(self._parse_worker, item)
             except PluginError as error:
                 item.plugin_error = plugin_error = error.for_page(item.url)
-                self._updater.mark_fetched(
+                self.updater.mark_fetched(
                     page, ProtocolStatus(Code.FAILED, (f"{plugin_error.plugin_id}: {plugin_error.reason}",))
                 )
             except Exception as error:  # noqa: BLE001 - the data of one page must not stop the others
                 self._log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
-                self._updater.mark_fetched(page, ProtocolStatus(Code.FAILED, (f"{type(error).__name__}: {error}",)))
+                self.updater.mark_fetched(page, ProtocolStatus(Code.FAILED, (f"{type(error).__name__}: {error}",)))
             if response is not None and not self._keep_content and response.failure is None:
                 page.content = b""
             self._sink(item)
@@ -93,27 +89,3 @@ class PageStore:
             self._filtered_links.update(dict(outcome.skipped_links))
         except Exception as error:  # noqa: BLE001 - the page stays fetched; a parse job may retry it
             self._log(f"Error parsing {item.url}: {type(error).__name__}: {error}")
-
-    def make_redirect_item(self, item: FetchItem, status: ProtocolStatus) -> FetchItem | None:
-        """Return the target of a redirect as an item of the same batch.
-
-        Returns:
-            The item, or None if the target is filtered out, already in the redirect chain, already fetched in this
-            batch, or part of another batch.
-        """
-        target = self._updater.get_redirect(item.url, status)
-        if target is None or target.url is None or target.url in (item.url, *item.redirect_chain):
-            return None
-        key = reverse_url(target.url)
-        batch = item.page.markers.get(Mark.GENERATE)
-        page = self._lookup_row(key) if self._lookup_row is not None else None
-        if page is None:
-            page = WebPage()
-            if self._lookup_row is not None:  # a new row, which no other job has created
-                page.fetch_interval = self._fetch_interval
-        elif batch is not None and (page.markers.get(Mark.GENERATE) or batch == page.markers.get(Mark.FETCH)):
-            return None
-        if batch is not None:
-            page.markers[Mark.GENERATE] = batch
-            page.batch_id = batch
-        return FetchItem(key, unreverse_url(key), page, redirect_chain=(*item.redirect_chain, item.url))
