@@ -54,8 +54,8 @@ def test_site_is_crawled_and_searchable_as_summary_says(
     said = capsys.readouterr().out
     assert "3 pages fetched" in said
     assert re.search(r"in 3 rounds, .*; 3 documents in the index", said)
-    assert re.search(r" 1 lead to other URLs", said)
-    assert re.search(r" 1 are not there \(404\)", said)
+    assert re.search(r" 1 URLs redirected, their targets are fetched instead", said)
+    assert re.search(r" 1 URLs not found \(404\)", said)
     assert "Links to another host were not followed: see -stay." in said
     assert in_table(folder, "here") == {site.url(path) for path in ("/", "/a", "/c")}
     command = next(line for line in said.splitlines() if "nutch2py search" in line).split()
