@@ -140,7 +140,7 @@ def test_passwords_are_not_shown(
     monkeypatch.setattr("nutch2py.doctor.check_runner._SERVICE_WAIT_SECONDS", "0")
     main(["doctor", "-D", "solr.server.url=http://me:hush@127.0.0.1:1/solr/x", "-D", "http.dns.resolver=system"])
     said = capsys.readouterr()
-    assert "index: Solr does not answer" in said.out
+    assert "index: Solr does not respond" in said.out
     assert "hush" not in said.out + said.err
 
 

@@ -107,7 +107,7 @@ def test_doctor_unavailable_solr_is_reported(user: User, site: ScriptedSite, clo
     user.configures(**OWN, http_agent_name="mine", solr_server_url=solr, service_wait_seconds="1")
     failed = user.types(f"nutch2py crawl {site.url('/')}")
     assert failed.returncode != 0
-    words = ("Solr does not answer", solr, "solr.server.url")
+    words = ("Solr does not respond", solr, "solr.server.url")
     told_alike(user, *words, code=10, crawl=("The last job, ", *words))
 
 
