@@ -12,7 +12,6 @@ from nutch2py.conf.redaction import redact_address
 from nutch2py.errors import NutchError
 from nutch2py.joblog.job_entry import JobEntry
 from nutch2py.joblog.job_log_store import read_entries
-from nutch2py.joblog.prometheus_metrics import CONTENT_TYPE, render_exposition
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.reporting import warn
@@ -40,6 +39,8 @@ def export_metrics(conf: Configuration, store: DataStore[DerivedRow]) -> None:
     file, url = conf.get_trimmed("metrics.file"), conf.get_trimmed("metrics.push.url")
     if not (file or url):
         return
+    from nutch2py.joblog.prometheus_metrics import render_exposition  # slow import
+
     crawl_id = conf.get_trimmed("storage.crawl.id")
     try:
         text = render_exposition(_JobLogSource(store), crawl_id)
@@ -78,10 +79,12 @@ def pushgateway_path(crawl_id: str) -> str:
 
 def _push_metrics(url: str, crawl_id: str, text: str) -> None:
     import requests  # slow import
+    from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 
+    headers = {"Content-Type": CONTENT_TYPE_PLAIN_0_0_4}
     push_url = f"{url.rstrip('/')}{pushgateway_path(crawl_id)}"
     try:
-        response = requests.put(push_url, text.encode(), headers={"Content-Type": CONTENT_TYPE}, timeout=_PUSH_TIMEOUT)
+        response = requests.put(push_url, text.encode(), headers=headers, timeout=_PUSH_TIMEOUT)
         problem = "" if response.ok else f"it responded with status {response.status_code}"
     except requests.RequestException as error:
         problem = type(error).__name__

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
+
+from prometheus_client import Metric, generate_latest
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 
 from nutch2py.fetcher.stats.fetch_histogram import SIZES_GROUP, SUM_KEY, TIMES_GROUP, list_buckets
 from nutch2py.fetcher.stats.host_failures import HOSTS_GROUP
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import TableStats
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _MAX_ENTRIES = 1000  # newest entries of the job log
-_LABEL_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 _MS_PER_SECOND = 1000.0
 _SCORE_LABELS = ("least", "mean", "greatest")  # dashboards query these: minimum, mean, maximum of ScoreSummary
 
@@ -81,108 +83,98 @@ FETCH_HISTOGRAMS = {
 """Histogram name -> (counter group, factor to the unit, help text)."""
 
 
-class _ExpositionWriter:
-    """Collects lines; the samples of a metric follow its header."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def add_header(self, name: str, help_text: str, kind: str = "gauge") -> None:
-        self.lines += [f"# HELP nutch2py_{name} {help_text}", f"# TYPE nutch2py_{name} {kind}"]
-
-    def add_sample(self, name: str, labels: Mapping[str, str], value: float) -> None:
-        label_text = ",".join(f'{label}="{text.translate(_LABEL_ESCAPES)}"' for label, text in labels.items())
-        self.lines.append(f"nutch2py_{name}{{{label_text}}} {value:.15g}")
-
-    def add_gauge(self, name: str, help_text: str, samples: Iterable[tuple[Mapping[str, str], float | None]]) -> None:
-        found = [(labels, value) for labels, value in samples if value is not None]
-        if found:
-            self.add_header(name, help_text)
-            for labels, value in found:
-                self.add_sample(name, labels, value)
-
-
 def render_exposition(reader: MetricsSource, crawl_id: str = "") -> str:
     """Return the metrics of a crawl, each with the label ``crawl``; ``crawl_id``: label of a crawl without jobs.
 
     Takes no lock and scans no rows. Propagates errors of the job log.
     """
     entries = reader.jobs(limit=_MAX_ENTRIES)
-    crawl = {"crawl": entries[0].crawl_id if entries else crawl_id}
-    text = _ExpositionWriter()
-    _write_job_metrics(text, crawl, entries)
-    _write_table_metrics(text, crawl, reader.table_stats())
-    return "\n".join([*text.lines, ""])
+    crawl = entries[0].crawl_id if entries else crawl_id
+    return render_families([*_job_metrics(crawl, entries), *_table_metrics(crawl, reader.table_stats())])
 
 
-def _write_job_metrics(text: _ExpositionWriter, crawl: Mapping[str, str], entries: Sequence[JobEntry]) -> None:
+def render_families(families: Iterable[Metric]) -> str:
+    """Return the text exposition of metrics; those without samples are omitted."""
+    return generate_latest(_FixedCollector([family for family in families if family.samples])).decode()
+
+
+class _FixedCollector(NamedTuple):
+    """Collector of metrics that are already computed."""
+
+    families: Sequence[Metric]
+
+    def collect(self) -> Sequence[Metric]:
+        return self.families
+
+
+def build_gauge(
+    name: str, help_text: str, labels: Sequence[str], samples: Iterable[tuple[Sequence[str], float | None]]
+) -> Metric:
+    """Return a gauge with the samples (label values, value) that have a value."""
+    family = GaugeMetricFamily(f"nutch2py_{name}", help_text, labels=labels)
+    for label_values, value in samples:
+        if value is not None:
+            family.add_metric(label_values, value)
+    return family
+
+
+def _job_metrics(crawl: str, entries: Sequence[JobEntry]) -> Iterator[Metric]:
     finished = [entry for entry in entries if entry.state != JobState.RUNNING]
     newest, newest_over = _first_by_job(entries), _first_by_job(finished)
     succeeded = _first_by_job([entry for entry in finished if entry.state == JobState.FINISHED])
+    by_job = ("crawl", "job")
     for number, metric in enumerate(LAST_JOB_METRICS):
         of = newest_over if number else newest
-        text.add_gauge(
-            metric.name, metric.help_text, (({**crawl, "job": job}, metric.get_value(e)) for job, e in of.items())
-        )
+        values = [((crawl, job), metric.get_value(entry)) for job, entry in of.items()]
+        yield build_gauge(metric.name, metric.help_text, by_job, values)
     help_text = "End time of the newest successful job."
-    ends = (({**crawl, "job": job}, _seconds(entry.finish_time)) for job, entry in succeeded.items())
-    text.add_gauge("job_last_success_timestamp_seconds", help_text, ends)
+    ends = [((crawl, job), _seconds(entry.finish_time)) for job, entry in succeeded.items()]
+    yield build_gauge("job_last_success_timestamp_seconds", help_text, by_job, ends)
     running = [entry for entry in entries if entry.state == JobState.RUNNING]
     for metric in RUNNING_JOB_METRICS:
-        labels = ({**crawl, "job": entry.job, "batch": entry.batch_id, "id": entry.id} for entry in running)
-        text.add_gauge(metric.name, metric.help_text, zip(labels, map(metric.get_value, running), strict=True))
-    numbers = Counter((entry.job, str(entry.state)) for entry in entries)
-    states = (({**crawl, "job": job, "state": state}, count) for (job, state), count in sorted(numbers.items()))
-    text.add_gauge("jobs_logged", f"Jobs by state, of the newest {_MAX_ENTRIES} log entries.", states)
+        by_id = [((crawl, e.job, e.batch_id, e.id), metric.get_value(e)) for e in running]
+        yield build_gauge(metric.name, metric.help_text, (*by_job, "batch", "id"), by_id)
+    numbers = sorted(Counter((crawl, entry.job, str(entry.state)) for entry in entries).items())
+    help_text = f"Jobs by state, of the newest {_MAX_ENTRIES} log entries."
+    yield build_gauge("jobs_logged", help_text, (*by_job, "state"), numbers)
     groups = {group for group, _, _ in FETCH_HISTOGRAMS.values()} | {HOSTS_GROUP}  # hosts would make unbounded labels
-    counters = (
-        ({**crawl, "job": job, "group": group, "name": name}, float(amount))
+    counters = [
+        ((crawl, job, group, name), amount)
         for job, entry in newest_over.items()
         for group, names in sorted(entry.counters.items())
         if group not in groups
         for name, amount in sorted(names.items())
-    )
-    text.add_gauge("job_last_counter", "Counters of the newest finished job.", counters)
+    ]
+    help_text = "Counters of the newest finished job."
+    yield build_gauge("job_last_counter", help_text, (*by_job, "group", "name"), counters)
     for name, (group, factor, help_text) in FETCH_HISTOGRAMS.items():
         fetch = next((entry for entry in finished if group in entry.counters), None)
         if fetch is not None:
-            _write_histogram(text, name, help_text, crawl, fetch.counters[group], factor)
+            yield _build_histogram(name, help_text, crawl, fetch.counters[group], factor)
 
 
-def _write_histogram(
-    text: _ExpositionWriter,
-    name: str,
-    help_text: str,
-    crawl: Mapping[str, str],
-    counts: Mapping[str, int],
-    factor: float,
-) -> None:
-    """Write a histogram; ``counts``: by upper bound of the bucket, with the overflow bucket and the sum."""
-    text.add_header(name, help_text, "histogram")
-    total = 0
-    for bound, number in list_buckets(counts):
-        total += number
-        upper = "+Inf" if math.isinf(bound) else f"{bound * factor:.15g}"
-        text.add_sample(f"{name}_bucket", {**crawl, "le": upper}, total)
-    text.add_sample(f"{name}_sum", crawl, counts.get(SUM_KEY, 0) * factor)
-    text.add_sample(f"{name}_count", crawl, total)
+def _build_histogram(name: str, help_text: str, crawl: str, counts: Mapping[str, int], factor: float) -> Metric:
+    """Return a histogram; ``counts``: by upper bound of the bucket, with the overflow bucket and the sum."""
+    bounds, numbers = zip(*list_buckets(counts), strict=True)
+    uppers = ["+Inf" if math.isinf(bound) else f"{bound * factor:.15g}" for bound in bounds]
+    family = HistogramMetricFamily(f"nutch2py_{name}", help_text, labels=("crawl",))
+    family.add_metric((crawl,), [*zip(uppers, accumulate(numbers), strict=True)], counts.get(SUM_KEY, 0) * factor)
+    return family
 
 
-def _write_table_metrics(text: _ExpositionWriter, crawl: Mapping[str, str], stats: TableStats | None) -> None:
+def _table_metrics(crawl: str, stats: TableStats | None) -> Iterator[Metric]:
     if stats is None:
         return
-    text.add_gauge("table_figures_timestamp_seconds", "Time of the row count.", [(crawl, _seconds(stats.counted_at))])
-    text.add_gauge("table_rows", "Rows of the table.", [(crawl, stats.rows)])
-    by_status = (({**crawl, "status": name}, count) for name, count in stats.status.items())
-    text.add_gauge("table_rows_by_status", "Rows by status.", by_status)
-    text.add_gauge("table_rows_due", "Rows due for fetching, up to 100000.", [(crawl, stats.due)])
+    table = ("crawl",)
+    counted_at = _seconds(stats.counted_at)
+    yield build_gauge("table_figures_timestamp_seconds", "Time of the row count.", table, [((crawl,), counted_at)])
+    yield build_gauge("table_rows", "Rows of the table.", table, [((crawl,), stats.rows)])
+    by_status = [((crawl, name), count) for name, count in stats.status.items()]
+    yield build_gauge("table_rows_by_status", "Rows by status.", (*table, "status"), by_status)
+    yield build_gauge("table_rows_due", "Rows due for fetching, up to 100000.", table, [((crawl,), stats.due)])
     if stats.score is not None:
-        scores = zip(_SCORE_LABELS, stats.score, strict=True)
-        text.add_gauge(
-            "table_score",
-            "Minimum, mean and maximum of the score.",
-            (({**crawl, "of": of}, score) for of, score in scores),
-        )
+        scores = [((crawl, of), score) for of, score in zip(_SCORE_LABELS, stats.score, strict=True)]
+        yield build_gauge("table_score", "Minimum, mean and maximum of the score.", (*table, "of"), scores)
 
 
 def _first_by_job(entries: Sequence[JobEntry]) -> dict[str, JobEntry]:

@@ -28,28 +28,30 @@ class ServerMetrics:
 
     def render(self, jobs: Iterable[JobProcess]) -> str:
         """Return the metrics in Prometheus' text format."""
+        from prometheus_client.core import CounterMetricFamily  # slow import
+
+        from nutch2py.joblog.prometheus_metrics import build_gauge, render_families
+
         states = Counter(child.state for child in jobs)
-        lines = [
-            "# HELP nutch2py_info The version of the program.",
-            "# TYPE nutch2py_info gauge",
-            f'nutch2py_info{{version="{__version__}"}} 1',
-            "# HELP nutch2py_server_start_time_seconds When the server began, in seconds since 1970.",
-            "# TYPE nutch2py_server_start_time_seconds gauge",
-            f"nutch2py_server_start_time_seconds {self._start_time:.3f}",
-            "# HELP nutch2py_jobs Jobs of the server by state.",
-            "# TYPE nutch2py_jobs gauge",
-            *(f'nutch2py_jobs{{state="{state}"}} {states[state]}' for state in JobProcessState),
-            "# HELP nutch2py_requests_total Requests by method, path and status.",
-            "# TYPE nutch2py_requests_total counter",
-        ]
+        requests = CounterMetricFamily(
+            "nutch2py_requests", "Requests by method, path and status.", labels=("method", "path", "status")
+        )
+        durations = CounterMetricFamily(
+            "nutch2py_request_seconds", "Seconds that requests took, by method and path.", labels=("method", "path")
+        )
         with self._lock:
             for (method, path, status), number in sorted(self._requests.items()):
-                labels = f'method="{method}",path="{path}",status="{status}"'
-                lines.append(f"nutch2py_requests_total{{{labels}}} {number}")
-            lines += [
-                "# HELP nutch2py_request_seconds_total Seconds that requests took, by method and path.",
-                "# TYPE nutch2py_request_seconds_total counter",
+                requests.add_metric((method, path, str(status)), number)
+            for labels, seconds in sorted(self._seconds.items()):
+                durations.add_metric(labels, seconds)
+        start_help = "When the server began, in seconds since 1970."
+        by_state = [((str(state),), states[state]) for state in JobProcessState]
+        return render_families(
+            [
+                build_gauge("info", "The version of the program.", ("version",), [((__version__,), 1)]),
+                build_gauge("server_start_time_seconds", start_help, (), [((), self._start_time)]),
+                build_gauge("jobs", "Jobs of the server by state.", ("state",), by_state),
+                requests,
+                durations,
             ]
-            for (method, path), seconds in sorted(self._seconds.items()):
-                lines.append(f'nutch2py_request_seconds_total{{method="{method}",path="{path}"}} {seconds:.6f}')
-        return "\n".join([*lines, ""])
+        )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -75,8 +77,8 @@ def test_job_metrics_are_exported() -> None:
     values = samples(render_exposition(FakeMetricsSource(running, done, killed, stats=stats)))
     assert values['nutch2py_job_last_duration_seconds{crawl="c",job="fetch"}'] == 2.5
     assert values['nutch2py_job_last_exit_code{crawl="c",job="parse"}'] == -1
-    assert values['nutch2py_job_running_rows_expected{crawl="c",job="fetch",batch="b",id="0000000000010-000001"}'] == 9
-    counted = r'nutch2py_job_last_counter{crawl="c",job="fetch",group="FetcherStatus",name="a \"quoted\"\\\nname"}'
+    assert values['nutch2py_job_running_rows_expected{batch="b",crawl="c",id="0000000000010-000001",job="fetch"}'] == 9
+    counted = r'nutch2py_job_last_counter{crawl="c",group="FetcherStatus",job="fetch",name="a \"quoted\"\\\nname"}'
     assert values[counted] == 3
     buckets = [
         values[f'nutch2py_fetch_answer_seconds_bucket{{crawl="c",le="{le}"}}'] for le in ("0.01", "0.03", "+Inf")
@@ -140,6 +142,12 @@ def test_rules_dashboard_and_page_use_exported_metric_names(tmp_path: Path) -> N
     assert len(asked) > 10
     assert {rule["alert"] for rule in yaml.safe_load(rules)["groups"][0]["rules"]} >= {"CrawlJobFailed"}
     assert len(json.loads(dashboard)["panels"]) == 10
+
+
+def test_prometheus_client_is_imported_only_for_metrics() -> None:
+    modules = "nutch2py.joblog.metrics_push, nutch2py.rest.server_metrics, nutch2py.crawl"
+    code = f"import sys, {modules}; print('prometheus_client' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
 
 def test_failed_export_logs_warning(tmp_path: Path) -> None:

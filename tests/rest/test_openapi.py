@@ -36,5 +36,5 @@ def test_unknown_path_returns_json_error(client: Client) -> None:
 def test_metrics_count_requests(client: Client) -> None:
     client.get("/api/v1/jobs")
     text = client.get("/metrics")
-    assert 'nutch2py_requests_total{method="GET",path="/api/v1/jobs",status="200"} 1' in text
-    assert 'nutch2py_jobs{state="running"} 0' in text
+    assert 'nutch2py_requests_total{method="GET",path="/api/v1/jobs",status="200"} 1.0\n' in text
+    assert 'nutch2py_jobs{state="running"} 0.0\n' in text
