@@ -27,10 +27,6 @@ LOOKED_UP = {
     ("mapreduce/driver.py", "explain"): "runners of mrjob, ours and those of the package",
     ("mapreduce/lock_check.py", "CLOCK_BOOTTIME"): "a clock that only Linux has",
     ("rest/dispatch/operation.py", "id"): "answers, of which some have an id that the audit log names",
-    (
-        "control_room/page_routes.py",
-        "stopping",
-    ): "an event that the server puts into the state, and a test's application does not",
     ("table/embedded/blobs.py", "compressor"): "a value of this thread that is made at its first use",
     ("table/embedded/blobs.py", "decompressor"): "a value of this thread that is made at its first use",
     ("table/embedded/storage/avro_schema.py", "name"): "schemas of avro, of which only some have a name",

@@ -219,7 +219,9 @@ class TestOtherPrograms:
         said = capsys.readouterr().out
         assert "1 rows were changed by a program that does not maintain the due index: full table scan" in said
         trouble = open_store(table, WebPage).due_index().unavailable_reason
-        assert trouble == "a program that does not keep it has written the table since (run dueindex to rebuild it)"
+        assert (
+            trouble == "a program that does not maintain it has written to the table since (run dueindex to rebuild it)"
+        )
         assert generate(table, now=NOW + DAY).count("generator", "rows") == 101
         manage_due_index(table)
         assert open_store(table, WebPage).due_index().unavailable_reason == ""
