@@ -148,7 +148,7 @@ def test_application_forgotten_by_yarn_is_not_awaited() -> None:
 @pytest.mark.parametrize(
     ("status", "kind", "told"),
     [
-        ("SUCCEEDED", RunnerError, "application_1_1 has succeeded, but what it counted is not"),
+        ("SUCCEEDED", RunnerError, "application_1_1 has succeeded, but its counters are not"),
         ("FAILED", OSError, "FAILED"),
     ],
 )
