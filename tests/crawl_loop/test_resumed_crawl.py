@@ -165,7 +165,7 @@ def test_second_crawl_is_rejected_and_first_continues(
     assert first.returncode == 0, said
     out, err = capsys.readouterr()
     assert f"crawl is running on {os.uname().nodename} (process {first.pid})" in err
-    assert "going on with" not in out
+    assert "resuming batch" not in out
     assert [line.split("\t")[1] for line in out.splitlines() if "\talive\t" in line] == ["crawl", "fetch"]
     assert site.gets("/") == 1
     assert in_table(folder) == {site.url("/")}

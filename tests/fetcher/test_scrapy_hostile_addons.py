@@ -255,7 +255,7 @@ class Exits:
 
 
 def test_exiting_addon_ends_fetch_with_error(site: ScriptedSite, crawl: Crawl) -> None:
-    with pytest.raises(ConfigurationError, match="ended the fetch: SystemExit: 0"):
+    with pytest.raises(ConfigurationError, match="stopped the fetch: SystemExit: 0"):
         crawl(site.url("/odd"), fetcher_scrapy_middlewares=f"{HERE}.Exits")
 
 

@@ -113,7 +113,7 @@ class TestFiles:
         assert find_seed_files(file) == [file]
 
     def test_invalid_path_is_reported(self, tmp_path: Path) -> None:
-        with pytest.raises(InputError, match=r"none does not exist: name a file of URLs, one a line, or a folder"):
+        with pytest.raises(InputError, match=r"none does not exist: name a file of URLs, one per line, or a folder"):
             find_seed_files(tmp_path / "none")
         with pytest.raises(InputError, match=r"no seed files to inject found in .*: put a file there"):
             find_seed_files(tmp_path)

@@ -85,7 +85,7 @@ def test_changed_conf_file_is_named(built: Path) -> None:
         ({"version": "0.0.1"}, "it holds nutch2py 0.0.1"),
         ({"python": "3.9"}, "it is for Python 3.9"),
         ({"platform": "darwin-arm64"}, "it is for darwin-arm64"),
-        ({"code": "0"}, "the code of nutch2py has changed"),
+        ({"code_checksum": "0"}, "the code of nutch2py has changed"),
         ({"libraries": {"scrapy": "1.0", "other": "2"}}, "the library "),
     ],
 )

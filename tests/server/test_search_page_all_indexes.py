@@ -146,4 +146,4 @@ def test_any_input_is_a_valid_query(either, query):
 def test_filters_can_be_removed_individually(either):
     _, body = ask(either, q="needle", host="a.org", lang="en")
     assert 'href="/?q=needle&amp;lang=en" aria-label="Remove filter site a.org"' in body
-    assert 'href="/?q=needle&amp;host=a.org" aria-label="Do not narrow by language en"' in body
+    assert 'href="/?q=needle&amp;host=a.org" aria-label="Remove filter language en"' in body

@@ -199,7 +199,7 @@ def test_index_of_0_1_0_is_used_with_its_analyzer_until_rebuilt(tmp_path: Path) 
         crawl.index(WAITING)
         assert json.loads(path.read_text()) == ours
         assert crawl.search("text").total >= before > 0
-        with pytest.raises(InputError, match="cannot sort by date: index -reindex"):
+        with pytest.raises(InputError, match="cannot sort by date: run index -reindex"):
             EmbeddedSearcher(crawl.conf).search("text", options=SearchOptions(newest_first=True))
         crawl.index("-reindex")
         assert json.loads(path.read_text())["schema"] == SCHEMA_VERSION

@@ -83,7 +83,7 @@ def test_doctor_unknown_host_is_reported(user: User, site: ScriptedSite) -> None
     assert "http.agent.name" in refused.stderr
     file = str(user.folder / "conf" / "nutch-site.xml")
     why = ("The last job, fetch of batch b, failed", "http.agent.name", file)
-    told_alike(user, "http.agent.name is empty", "fetch refuses to run", "name your crawler", file, crawl=why)
+    told_alike(user, "http.agent.name is empty", "fetch does not run", "Set the name of your crawler", file, crawl=why)
 
 
 def test_doctor_unresolvable_names_are_reported(user: User, site: ScriptedSite, closed_port: int) -> None:
@@ -93,7 +93,7 @@ def test_doctor_unresolvable_names_are_reported(user: User, site: ScriptedSite, 
     refused = user.types("nutch2py crawl http://www.harbour.example/")
     assert refused.returncode == 9
     assert "www.harbour.example: " in refused.stderr
-    gone = ("www.iana.org is not found", f"127.0.0.1:{closed_port}", "http.dns.servers")
+    gone = ("cannot resolve www.iana.org", f"127.0.0.1:{closed_port}", "http.dns.servers")
     told_alike(user, *gone, crawl=("No crawl yet", "Doctor"))
     done = user.types(f"nutch2py crawl http://www.harbour.example/ {site.url('/')} -index none")
     assert done.returncode == 0
@@ -149,7 +149,7 @@ def test_doctor_full_disk_is_reported(user: User, site: ScriptedSite, tmp_path: 
     assert (out / "code").read_text() == "10\n"
     told = (out / "doctor").read_text()
     check(
-        (f"are free at {disk}/data, for the table", "free some space"),
+        (f"free at {disk}/data, for the table", "free some space"),
         told,
         findings((out / "json").read_text()),
         doctor,
