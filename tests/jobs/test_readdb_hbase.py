@@ -73,7 +73,7 @@ def test_hbase_row_counts_equal_embedded(both: dict[str, Configuration], tmp_pat
     asked = BreakdownParameters(by=[*BREAKDOWN_FIELDS], quantiles=True, now=1_790_000_000_000)
     here, there = (told(count_breakdown(conf, asked)) for conf in (copy, source))
     assert here == there
-    assert here["by"]["depth"].rows > 20
+    assert here["by"]["depth"].row_count > 20
     assert {"score", "fetch interval", "fetch time", "response time", "depth"} <= here["sketches"].keys()
     assert collect_stats(source, by_host=True).format_lines() == collect_stats(copy, by_host=True).format_lines()
 
