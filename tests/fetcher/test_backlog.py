@@ -80,7 +80,7 @@ def test_pending_pages_are_stored_when_fetch_is_stopped(
     class Watched(ThreadPoolExecutor):
         def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
             future = super().submit(fn, *args, **kwargs)
-            if getattr(fn, "__name__", "") == "put":
+            if getattr(fn, "__name__", "") == "store":
                 future.add_done_callback(lambda _: given_up.set())
                 waits.set()
             return future
