@@ -96,7 +96,7 @@ conf = Configuration.load(overrides={
     "browser.rules": rules, "browser.time.limit": "600", "browser.start.timeout": "180",
 })
 item = FetchItem(reverse_url(url), url, WebPage())
-Fetcher(conf, 1, renderer=open_renderer(conf)).run(iter([item]), lambda item: print(item.page.content))
+Fetcher(conf, 1, open_renderer=open_renderer(conf)).run(iter([item]), lambda item: print(item.page.content))
 """
 
 

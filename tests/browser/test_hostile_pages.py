@@ -392,7 +392,7 @@ conf = Configuration.load(overrides={
     "browser.rules": "all render delay=600", "browser.time.limit": "600",
 })
 item = FetchItem(reverse_url(url), url, WebPage())
-Fetcher(conf, 1, renderer=open_renderer(conf)).run(iter([item]), lambda item: None)
+Fetcher(conf, 1, open_renderer=open_renderer(conf)).run(iter([item]), lambda item: None)
 """
 
 
