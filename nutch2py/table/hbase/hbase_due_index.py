@@ -230,7 +230,7 @@ class HBaseDueIndex(DueIndex):
         """Record that all ``row_count`` rows were passed to :meth:`add_rows`."""
         state = self._due_table.state()
         if state is None or state.completed_at:
-            raise StoreError(f"another process dropped or built the due index meanwhile ({REBUILD_HINT})")
+            raise StoreError(f"the due index was dropped or rebuilt meanwhile ({REBUILD_HINT})")
         self._due_table.finish_build(row_count)
 
     def statistics(self) -> RowStatistics:
