@@ -168,7 +168,7 @@ def test_rows_are_printed_as_json_and_csv(crawl: Configuration, capsys: pytest.C
     assert run(crawl, "readdb", "-url", "http://a.interop.test/none", "-json") == 1
     assert capsys.readouterr().out == ""
     assert run(crawl, "readdb", "-url", url, "-csv", "-text") == 255
-    assert "write -json" in capsys.readouterr().err
+    assert "use -json" in capsys.readouterr().err
 
 
 def test_top_n_is_printed_in_every_format(table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:

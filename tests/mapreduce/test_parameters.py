@@ -29,8 +29,8 @@ from tests.test_docs import ACCESSES, DEFAULTS
 
 def jobs() -> Iterator[type[TableJob]]:
     """Yield every job of the package."""
-    for module in pkgutil.iter_modules(nutch2py.jobs.__path__):
-        importlib.import_module(f"nutch2py.jobs.{module.name}")
+    for module in pkgutil.walk_packages(nutch2py.jobs.__path__, "nutch2py.jobs."):
+        importlib.import_module(module.name)
     waiting = [TableJob]
     while waiting:
         job = waiting.pop()
@@ -47,8 +47,8 @@ def test_every_job_names_frozen_dataclass_parameters() -> None:
         assert is_dataclass(job.parameters_class)
         assert job.parameters_class.__dataclass_params__.frozen, job
     assert {job.__name__ for job in found if job.parameters_class is JobParameters} == {
-        "ClearingJob", "HostGraphJob", "HostInjectorJob", "_Duplicates", "DeduplicationJob", "NearDuplicatesJob",
-        "ScoresJob", "SendingJob",
+        "BulkDeleteJob", "HostGraphJob", "HostInjectorJob", "_DedupJobBase", "DeduplicationJob", "NearDuplicatesJob",
+        "ScoresJob", "BaseIndexJob",
     }  # fmt: skip
 
 
