@@ -149,7 +149,7 @@ def test_doctor_full_disk_is_reported(user: User, site: ScriptedSite, tmp_path: 
     assert (out / "code").read_text() == "10\n"
     told = (out / "doctor").read_text()
     check(
-        (f"free at {disk}/data, for the table", "free some space"),
+        (f"free at {disk}/data for the table", "Free some space"),
         told,
         findings((out / "json").read_text()),
         doctor,
