@@ -36,7 +36,7 @@ ANCHORED = {
     "charset.prescan:_XML_DECLARATION", "formats.javascript:_PATH", "html.head_directives:_REFRESH_CONTENT",
     "html.html_limits:_ATTRIBUTES", "html.html_limits:_ATTRIBUTE_PARTS", "html.html_limits:_COMPLETE_FORMATTING_TAG",
     "html.html_limits:_UP_TO_END_TAG", "mime.mime_table:_TYPE_NAME", "mime.mime_types:_BEFORE_ROOT",
-    "mime.mime_types:_ROOT_ELEMENT", "mime.mime_types:_STARTS_AS_HTML", "xml_sanitizer:_DECLARATION",
+    "mime.mime_types:_ROOT_ELEMENT", "mime.mime_types:_STARTS_WITH_TAG", "xml_sanitizer:_DECLARATION",
 }  # fmt: skip
 """Patterns that are matched at one position, not searched."""
 
