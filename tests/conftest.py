@@ -51,6 +51,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupSchedul
     return GroupScheduling(config, log)
 
 
+def _select(config: pytest.Config, items: list[pytest.Item], is_selected: Callable[[pytest.Item], bool]) -> None:
+    """Deselect all other tests, as ``-m`` and ``-k`` do."""
+    deselected = [item for item in items if not is_selected(item)]
+    items[:] = [item for item in items if is_selected(item)]
+    config.hook.pytest_deselected(items=deselected)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Add the marks ``long`` and ``service``, deselect what is long, and sort the tests by their groups for workers.
@@ -62,15 +69,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("long")
         if needs_service(item):
             item.add_marker("service")
-    wanted = config.option.service_group
-    if wanted:
-        other = [item for item in items if service_group_of(item.nodeid) != wanted]
-        items[:] = [item for item in items if service_group_of(item.nodeid) == wanted]
-        config.hook.pytest_deselected(items=other)
+    group = config.option.service_group
+    if group:
+        _select(config, items, lambda item: service_group_of(item.nodeid) == group)
     if "long" not in config.option.markexpr:
-        deselected = [item for item in items if item.get_closest_marker("long")]
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=deselected)
+        _select(config, items, lambda item: item.get_closest_marker("long") is None)
     if hasattr(config, "workerinput"):
         in_order(items)
 
