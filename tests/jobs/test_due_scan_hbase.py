@@ -352,7 +352,7 @@ class TestMakingIt:
         index = open_store(table, WebPage).due_index()
         index.start_build()
         index.drop()
-        with pytest.raises(NutchError, match="the due index was dropped or built the due index"):
+        with pytest.raises(NutchError, match="the due index was dropped or rebuilt meanwhile"):
             index.finish_build(1)
 
     def test_missing_entries_are_detected(

@@ -55,8 +55,13 @@ class GatewayProxy:
             client.close()
             return
         self._sockets |= {client, gateway}
-        threading.Thread(target=self._pump, args=(client, gateway, False), daemon=True).start()
+        upstream = threading.Thread(target=self._pump, args=(client, gateway, False), daemon=True)
+        upstream.start()
         self._pump(gateway, client, True)
+        upstream.join()
+        # closed only when no thread uses them: OpenSSL would write into whatever file takes the number next
+        client.close()
+        gateway.close()
 
     def _pump(self, source, target, answers):
         try:
@@ -74,4 +79,3 @@ class GatewayProxy:
         self._sockets.discard(one)
         with contextlib.suppress(OSError):
             one.shutdown(socket.SHUT_RDWR)
-        one.close()

@@ -148,6 +148,19 @@ def test_full_disk_leaves_table_unchanged(store):
     assert sum(1 for _ in store.scan(TableQuery())) == 201
 
 
+def test_refused_commit_gives_its_space_back(store, tmp_path):
+    write(store, {"a": page_at()})
+    files = sorted((tmp_path / "crawl" / "webpage").glob("*/data.mdb"))
+    before = [file.stat().st_size for file in files]
+    assert "no space left" in limited(lambda: write(store, with_contents(200)))
+    assert [file.stat().st_size for file in files] != before
+    store.close()
+    again = opened(tmp_path)
+    assert [key for key, _ in again.scan(TableQuery())] == ["a"]
+    assert [file.stat().st_size for file in files] == before
+    again.close()
+
+
 @pytest.mark.parametrize("name", ["meta", "content"])
 @pytest.mark.parametrize("length", [0, 1, mmap.PAGESIZE, 2 * mmap.PAGESIZE - 1])
 def test_table_half_created_on_full_disk_is_completed(tmp_path, name, length):

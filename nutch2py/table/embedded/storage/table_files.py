@@ -194,12 +194,25 @@ class TableFiles:
 
     def _open_databases(self) -> None:
         with self._write_lock, self._begin_write() as txn:
+            self._free_unused_tails()
             opened = {
                 n: self.meta.open_db(n, txn=txn, create=False)
                 for n in self.database_names(txn)
                 if n not in self._databases
             }
         self._databases.update(opened)
+
+    def _free_unused_tails(self) -> None:
+        """Truncate both files behind their last page; called with the write lock of ``meta``.
+
+        A commit that a full disk has refused leaves pages behind it. On a full disk, their space is all that there is
+        for the end of the job in the job log. No transaction reads them.
+        """
+        for environment, part in ((self.meta, "meta"), (self.content, "content")):
+            data = self.path / part / "data.mdb"
+            used = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+            if data.stat().st_size > used:
+                os.truncate(data, used)
 
     def current_families(self) -> list[bytes]:
         """Return the databases of families, including those that another process has just created."""
