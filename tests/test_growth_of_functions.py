@@ -32,7 +32,7 @@ from nutch2py.parser.html import html_limits, outlinks
 from nutch2py.parser.html.html_parser import HtmlParser
 from nutch2py.parser.html.main_text import extract_main_text, extract_markdown
 from nutch2py.parser.mime.mime_types import detect_content_type
-from nutch2py.parser.robots_tag import read_robots_directives
+from nutch2py.parser.x_robots_tag import read_robots_directives
 from nutch2py.records.webpage import WebPage
 from nutch2py.search.query.query_language import parse_query
 from nutch2py.search.results.snippet import make_snippet

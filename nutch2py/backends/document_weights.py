@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from nutch2py.backends.embedded_index.index_directory import MAX_WEIGHT, MIN_WEIGHT
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.records.document import NutchDocument
 
+MIN_WEIGHT, MAX_WEIGHT = 1e-4, 1e4
 DEFAULT_WEIGHT_FIELDS, DEFAULT_WEIGHT_POWER = ("pagerank",), 0.35
 
 

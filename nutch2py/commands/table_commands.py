@@ -342,7 +342,7 @@ def _count_options(*places: str) -> Callable[[argparse.ArgumentParser], None]:
 
 def _count(title: str, kind: str) -> Callable[[Arguments, Configuration], int]:
     def run(args: Arguments, conf: Configuration) -> int:
-        from nutch2py.jobs.tools.domain_stats import print_counts
+        from nutch2py.jobs.tools.domain_and_status_counts import print_counts
 
         return print_counts(conf, title, kind, args.place, args.top_n)
 

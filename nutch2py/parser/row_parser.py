@@ -11,7 +11,7 @@ from nutch2py.interfaces import Parse, Parser, Signature
 from nutch2py.parser.html.html_parser import HtmlParser, failed_parse
 from nutch2py.parser.links.outlink_filter import OutlinkFilter
 from nutch2py.parser.parser_factory import ParserFactory
-from nutch2py.parser.robots_tag import agent_names, read_robots_directives
+from nutch2py.parser.x_robots_tag import agent_names, read_robots_directives
 from nutch2py.plugins.loading import create_named_plugin, plugin_id_of
 from nutch2py.plugins.plugin_failures import PluginCall, PluginError, describe_exception
 from nutch2py.records.cells import ParseStatus

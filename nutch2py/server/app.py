@@ -23,7 +23,7 @@ from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.operation import error_response
 from nutch2py.rest.http_error import HttpError
 from nutch2py.server.http_protocol import SHUTDOWN_KEY
-from nutch2py.server.request_limits import RequestLimitsMiddleware
+from nutch2py.server.request_guard import RequestGuardMiddleware
 from nutch2py.server.search_views import SearchViews
 
 
@@ -37,7 +37,7 @@ def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
             *control_room_routes(authorizer, SHUTDOWN_KEY),
             *rest_routes(authorizer, SHUTDOWN_KEY),
         ],
-        middleware=[Middleware(RequestLimitsMiddleware, is_local=is_local)],
+        middleware=[Middleware(RequestGuardMiddleware, is_local=is_local)],
         exception_handlers={
             HTTPException: _http_error_page,
             HttpError: lambda _, error: error_response(error),

@@ -13,7 +13,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.server.app import create_app
 from nutch2py.server.http_protocol import uvicorn_config
-from nutch2py.server.request_limits import is_loopback
+from nutch2py.server.request_guard import is_loopback
 from nutch2py.support.reporting import warn
 
 _BACKLOG = 256

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from nutch2py.backends.analysis import analyzer, folding, stemming
 from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.backends.analysis.opencc_variants import read_opencc_variants
-from nutch2py.backends.embedded_index import index_directory
+from nutch2py.backends.embedded_index import weight_buckets
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.records.document import clean_text
@@ -25,7 +25,7 @@ def rows(text, analyzer=ANALYZER):
     return [row for unit in analyzer.query_words(text) for row in unit.alternatives[0]]
 
 
-@pytest.mark.parametrize("module", [analyzer, folding, stemming, index_directory, query_plan, query, search_results])
+@pytest.mark.parametrize("module", [analyzer, folding, stemming, weight_buckets, query_plan, query, search_results])
 def test_docstring_examples_hold(module):
     results = doctest.testmod(module)
     assert results.attempted > 0

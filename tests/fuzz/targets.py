@@ -77,7 +77,7 @@ def _url() -> Run:
 
 def _robots() -> Run:
     from nutch2py.fetcher.robots.robots_rules import RobotsLimits, parse_robots
-    from nutch2py.parser.robots_tag import read_robots_directives
+    from nutch2py.parser.x_robots_tag import read_robots_directives
 
     def run(data: bytes) -> None:
         file, path = pieces(data, 2)

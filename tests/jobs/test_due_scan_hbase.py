@@ -37,7 +37,7 @@ MOVES = st.lists(st.tuples(st.integers(0, 20), TIMES, st.booleans()), max_size=1
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     """Every store of HBase is the stand-in."""
     made = Server()
-    monkeypatch.setattr(hbase_store, "Gateways", gateways_of(made))
+    monkeypatch.setattr(hbase_store, "ThriftGatewayPool", gateways_of(made))
     yield made
     os.close(made.ready)
 

@@ -183,8 +183,8 @@ class _Link:
         del self._server.tables[table]
 
 
-class Gateways:
-    """Stands for :class:`nutch2py.table.hbase.thrift_client.gateways.Gateways`; every gateway leads to ``server``."""
+class ThriftGatewayPool:
+    """Stands for ``ThriftGatewayPool``; every gateway leads to ``server``."""
 
     server: Server
 
@@ -212,6 +212,6 @@ class Gateways:
         pass
 
 
-def gateways_of(server: Server) -> type[Gateways]:
+def gateways_of(server: Server) -> type[ThriftGatewayPool]:
     """Return a class that can stand for the store's gateways."""
-    return type("Gateways", (Gateways,), {"server": server})
+    return type("ThriftGatewayPool", (ThriftGatewayPool,), {"server": server})

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nutch2py.backends.embedded_index.index_directory import SCORE_COLUMNS_LAYOUT, WEIGHT_BUCKETS, IndexDirectory
+from nutch2py.backends.embedded_index.index_directory import SCORE_COLUMNS_LAYOUT, IndexDirectory
+from nutch2py.backends.embedded_index.weight_buckets import WEIGHT_BUCKETS
 from nutch2py.records.document import format_java_float
 
 if TYPE_CHECKING:

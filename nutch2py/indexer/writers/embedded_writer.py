@@ -7,15 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.document_weights import DocumentWeights
-from nutch2py.backends.embedded_index.index_directory import (
-    SCORE_COLUMNS_LAYOUT,
-    IndexDirectory,
-    make_schema,
-    split_weight,
-    weight_to_field,
-)
+from nutch2py.backends.embedded_index.index_directory import SCORE_COLUMNS_LAYOUT, IndexDirectory, make_schema
 from nutch2py.backends.embedded_index.index_lookup import IndexScoreReader
 from nutch2py.backends.embedded_index.score_columns import DocumentScores, replace_scores
+from nutch2py.backends.embedded_index.weight_buckets import split_weight, weight_to_field
 from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.index_writers import missing_id_error

@@ -21,7 +21,7 @@ from nutch2py.parser.html.main_text import (
 )
 from nutch2py.parser.html.outlinks import OutlinkCollector
 from nutch2py.parser.parse_filters import ParseFilters
-from nutch2py.parser.robots_tag import agent_names, read_robots_directives
+from nutch2py.parser.x_robots_tag import agent_names, read_robots_directives
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import MetadataKey, ParseStatusCode, WebPage
 from nutch2py.url.url_parts import parse_url

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
-from nutch2py.backends.embedded_index.index_directory import WEIGHT_BUCKETS, IndexDirectory, bucket_boost
+from nutch2py.backends.embedded_index.index_directory import IndexDirectory
 from nutch2py.backends.embedded_index.index_lookup import find_addresses, read_documents
+from nutch2py.backends.embedded_index.weight_buckets import WEIGHT_BUCKETS, bucket_boost
 from nutch2py.backends.index_fields import FACET_NAMES, FACET_PREFIX, SKETCH_FIELD
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError

@@ -18,10 +18,10 @@ from zlib import crc32
 from nutch2py.table.crawl_clock import CrawlClock
 from nutch2py.table.due_index import LAST_SLOT, SLOT_BYTES, TimeSpan, slot_of
 from nutch2py.table.hbase.hbase_admin import ColumnFamily, create_table
-from nutch2py.table.hbase.thrift_client.gateways import Gateways
 from nutch2py.table.hbase.thrift_client.hbase_errors import SERVER_ERRORS, has_java_exception, to_store_error
 from nutch2py.table.hbase.thrift_client.hbase_scan import RowBudget, read_rows
 from nutch2py.table.hbase.thrift_client.row_sender import RowSender
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 from nutch2py.table.hbase.thrift_client.wire import RowMutations
 
 BUCKETS = 32
@@ -93,7 +93,7 @@ def slot_ranges(spans: Sequence[TimeSpan]) -> list[tuple[bytes, bytes]]:
 class DueTable:
     """The table of the due index for ``pages``, the full name of a table of pages."""
 
-    def __init__(self, gateways: Gateways, pages: bytes, clock: CrawlClock) -> None:
+    def __init__(self, gateways: ThriftGatewayPool, pages: bytes, clock: CrawlClock) -> None:
         self.gateways, self.name, self._clock = gateways, pages + b"_due", clock
         self._sender = RowSender(gateways, self.name, lambda: frozenset({_FAMILY}), lambda _row, _reason: None)
 

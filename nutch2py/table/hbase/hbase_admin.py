@@ -21,7 +21,6 @@ from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.support.reporting import print_output
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection, make_socket
-from nutch2py.table.hbase.thrift_client.gateways import Gateways
 from nutch2py.table.hbase.thrift_client.hbase_errors import (
     CALL_ERRORS,
     SERVER_ERRORS,
@@ -33,6 +32,7 @@ from nutch2py.table.hbase.thrift_client.hbase_errors import (
     to_store_error,
 )
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HBaseSettings
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 from nutch2py.table.hbase.thrift_client.thrift_types import AlreadyExists, ColumnDescriptor
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def new_table_families(mapping: ColumnMapping, settings: HBaseSettings) -> list[
 
 
 def create_table(
-    gateways: Gateways, name: bytes, families: Sequence[ColumnFamily], splits: Iterable[bytes] = ()
+    gateways: ThriftGatewayPool, name: bytes, families: Sequence[ColumnFamily], splits: Iterable[bytes] = ()
 ) -> None:
     """Create the table ``name``; if another process creates it concurrently, wait until it is ready."""
     cuts = sorted({cut for cut in splits if cut})
@@ -124,7 +124,7 @@ def create_table(
             await_enabled(gateways, name)
 
 
-def await_enabled(gateways: Gateways, name: bytes, timeout: float = 60.0) -> None:
+def await_enabled(gateways: ThriftGatewayPool, name: bytes, timeout: float = 60.0) -> None:
     """Wait until the existing table ``name`` is enabled, since another process may still be creating it.
 
     HBase lists a table before it has regions. Raises StoreError if it is not enabled within ``timeout`` seconds.
@@ -139,7 +139,7 @@ def await_enabled(gateways: Gateways, name: bytes, timeout: float = 60.0) -> Non
         pause *= 2 if pause < 1 else 1
 
 
-def _is_enabled(gateways: Gateways, name: bytes) -> bool:
+def _is_enabled(gateways: ThriftGatewayPool, name: bytes) -> bool:
     try:
         return bool(gateways.call(lambda link: link.is_table_enabled(name)))
     except SERVER_ERRORS as error:
@@ -166,7 +166,7 @@ def _create_unsplit_table(link: GatewayConnection, name: bytes, families: Sequen
     )
 
 
-def _creation_error(error: BaseException, gateways: Gateways) -> StoreError:
+def _creation_error(error: BaseException, gateways: ThriftGatewayPool) -> StoreError:
     message = first_line(error)
     if ErrorCondition.NO_CODEC in error_conditions(error):
         return StoreError(
@@ -194,7 +194,7 @@ def _thrift2_client(address: GatewayAddress, settings: HBaseSettings) -> Iterato
         transport.close()
 
 
-def _call_thrift2(gateways: Gateways, purpose: str, shell_command: str, method: str, *arguments: Any) -> None:
+def _call_thrift2(gateways: ThriftGatewayPool, purpose: str, shell_command: str, method: str, *arguments: Any) -> None:
     """Call the second interface at one of its gateways; if none responds, the error names an hbase shell command."""
     addresses = gateways.settings.thrift2_gateways
     problem = "hbase.thrift2.gateways is not set"
@@ -218,7 +218,7 @@ def _call_thrift2(gateways: Gateways, purpose: str, shell_command: str, method: 
 
 
 def _create_split_table(
-    gateways: Gateways, name: bytes, families: Sequence[ColumnFamily], cuts: Sequence[bytes]
+    gateways: ThriftGatewayPool, name: bytes, families: Sequence[ColumnFamily], cuts: Sequence[bytes]
 ) -> None:
     api = _load_thrift2_api()
     namespace, _, qualifier = name.rpartition(b":")
@@ -251,7 +251,7 @@ def _create_split_table(
         _call_thrift2(gateways, "a table with split regions", shell, "createTable", descriptor, list(cuts))
 
 
-def _create_namespace(gateways: Gateways, namespace: str) -> None:
+def _create_namespace(gateways: ThriftGatewayPool, namespace: str) -> None:
     descriptor = _load_thrift2_api().TNamespaceDescriptor(name=namespace)
     purpose = f"creating the namespace {namespace}"
     _call_thrift2(gateways, purpose, f"create_namespace '{namespace}'", "createNamespace", descriptor)

@@ -19,9 +19,9 @@ from nutch2py.table.crawl_clock import CrawlClock
 from nutch2py.table.data_store import RowCells, WriteBatch, encode_row_key
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.hbase.hbase_due_update import HBaseDueUpdater
-from nutch2py.table.hbase.thrift_client.gateways import Gateways
 from nutch2py.table.hbase.thrift_client.hbase_scan import LONGEST_KEY
 from nutch2py.table.hbase.thrift_client.row_sender import RowSender
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 from nutch2py.table.hbase.thrift_client.wire import RowMutations
 
 _CELL_OVERHEAD = 19  # bytes of HBase's KeyValue besides row, family:qualifier and value
@@ -47,7 +47,7 @@ class HBaseBatch(WriteBatch):
 
     def __init__(
         self,
-        gateways: Gateways,
+        gateways: ThriftGatewayPool,
         table: bytes,
         mapping: ColumnMapping,
         families: Callable[[], frozenset[bytes]],

@@ -20,9 +20,9 @@ from nutch2py.table.hbase import due_table
 from nutch2py.table.hbase.column_selection import CellRow
 from nutch2py.table.hbase.due_table import BUCKETS, DueTable, DueTableEntry, make_entry_key, slot_of_cell
 from nutch2py.table.hbase.regions import KEYS_ONLY_FILTER
-from nutch2py.table.hbase.thrift_client.gateways import Gateways
 from nutch2py.table.hbase.thrift_client.hbase_errors import SERVER_ERRORS, to_store_error
 from nutch2py.table.hbase.thrift_client.hbase_scan import KeySpan, RowBudget, TableScanner, read_rows
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 
 _DAY_MS = 86_400_000
 _EXACT_COUNT_LIMIT = 10_000
@@ -38,7 +38,7 @@ class PageTableSource(NamedTuple):
     ``region_starts`` returns up to a number of start keys of regions.
     """
 
-    gateways: Gateways
+    gateways: ThriftGatewayPool
     table: bytes
     time_column: bytes
     read_plan: Callable[[frozenset[Field[Any]]], tuple[list[bytes], RowBudget, Callable[[CellRow], Any]]]

@@ -22,7 +22,6 @@ from nutch2py.table.hbase.hbase_due_index import HBaseDueIndex, PageTableSource
 from nutch2py.table.hbase.hbase_due_update import HBaseDueUpdater
 from nutch2py.table.hbase.regions import KEYS_ONLY_FILTER, region_hosts, region_spans, split_points, to_key_span
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
-from nutch2py.table.hbase.thrift_client.gateways import Gateways
 from nutch2py.table.hbase.thrift_client.hbase_errors import (
     SERVER_ERRORS,
     has_java_exception,
@@ -31,6 +30,7 @@ from nutch2py.table.hbase.thrift_client.hbase_errors import (
 )
 from nutch2py.table.hbase.thrift_client.hbase_scan import RowBudget, TableScanner, read_rows
 from nutch2py.table.hbase.thrift_client.hbase_settings import HBaseLocation, HBaseSettings
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 from nutch2py.table.hbase.thrift_client.thrift_types import ThriftMutation
 from nutch2py.table.table_query import KeyRange, TableQuery
 
@@ -47,7 +47,7 @@ class HBaseStore(DataStore[R]):
     """
 
     def __init__(
-        self, record: type[R], name: str, location: str, gateways: Gateways, mapping: ColumnMapping, table: str
+        self, record: type[R], name: str, location: str, gateways: ThriftGatewayPool, mapping: ColumnMapping, table: str
     ) -> None:
         super().__init__(record, name, location)
         self._gateways, self._mapping = gateways, mapping
@@ -63,7 +63,7 @@ class HBaseStore(DataStore[R]):
             raise table_name_error(table_name)
         where = HBaseLocation.parse(location)
         table = where.full_name(table_name)
-        gateways = Gateways(where.gateways, HBaseSettings.from_conf(conf), table, location)
+        gateways = ThriftGatewayPool(where.gateways, HBaseSettings.from_conf(conf), table, location)
         store = cls(record, table_name, location, gateways, column_mapping(conf, record), table)
         store._keeps_due_index = conf.get_bool("hbase.due.index", False)
         store._full_scan_days = conf.get_float("hbase.due.look.days", 7.0)

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from nutch2py.records.cells import encode_text
-from nutch2py.table.hbase.thrift_client.gateways import Gateways
 from nutch2py.table.hbase.thrift_client.hbase_errors import SERVER_ERRORS, to_store_error
 from nutch2py.table.hbase.thrift_client.hbase_scan import KeySpan, RowBudget, TableScanner
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 from nutch2py.table.table_query import KeyRange
 
 _SAMPLE_FILTER = b"RowFilter(=,'regexstring:(?:7\\D*|^(?:.{16})*.{3})$') AND FirstKeyOnlyFilter() AND KeyOnlyFilter()"
@@ -27,14 +27,14 @@ def to_key_span(key_range: KeyRange) -> KeySpan:
     return KeySpan(encode_text(key_range.start), encode_text(key_range.stop))
 
 
-def region_spans(gateways: Gateways, table: bytes, within: KeySpan) -> list[KeySpan]:
+def region_spans(gateways: ThriftGatewayPool, table: bytes, within: KeySpan) -> list[KeySpan]:
     """Return the parts of ``within`` by region, in order; regions may be split or moved at any time."""
     cuts = {region.startKey for region in _fetch_regions(gateways, table) if region.startKey > within.start}
     inner = sorted(cut for cut in cuts if not within.stop or cut < within.stop)
     return [KeySpan(*ends) for ends in pairwise([within.start, *inner, within.stop])]
 
 
-def region_hosts(gateways: Gateways, table: bytes, within: Sequence[KeySpan]) -> list[str]:
+def region_hosts(gateways: ThriftGatewayPool, table: bytes, within: Sequence[KeySpan]) -> list[str]:
     """Return for each span the host of the region server with most of its regions."""
     regions = sorted(_fetch_regions(gateways, table), key=lambda region: region.startKey)
     found = []
@@ -48,7 +48,7 @@ def region_hosts(gateways: Gateways, table: bytes, within: Sequence[KeySpan]) ->
     return found
 
 
-def _fetch_regions(gateways: Gateways, table: bytes) -> list[Any]:
+def _fetch_regions(gateways: ThriftGatewayPool, table: bytes) -> list[Any]:
     """Return the regions of a table from the gateway."""
     try:
         found: list[Any] = gateways.call(lambda link: link.client.getTableRegions(table))
@@ -57,7 +57,9 @@ def _fetch_regions(gateways: Gateways, table: bytes) -> list[Any]:
     return found
 
 
-def split_points(gateways: Gateways, table: bytes, within: KeySpan, count: int, family: bytes | None) -> list[bytes]:
+def split_points(
+    gateways: ThriftGatewayPool, table: bytes, within: KeySpan, count: int, family: bytes | None
+) -> list[bytes]:
     """Return up to ``count - 1`` keys that split ``within`` into ranges of similar size.
 
     If there are at least ``count`` regions, adjacent ones are merged; fewer are split at quantiles of a key sample.
@@ -79,7 +81,7 @@ def split_points(gateways: Gateways, table: bytes, within: KeySpan, count: int, 
 
 
 def _sample_keys(
-    gateways: Gateways, table: bytes, within: KeySpan, columns: list[bytes] | None, filter_string: bytes
+    gateways: ThriftGatewayPool, table: bytes, within: KeySpan, columns: list[bytes] | None, filter_string: bytes
 ) -> list[bytes]:
     """Return keys in order, thinned out to every second, fourth, … key if there are very many."""
     keys: list[bytes] = []

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
-from nutch2py.table.hbase.thrift_client.gateways import Gateways, HBaseRetryPolicy
 from nutch2py.table.hbase.thrift_client.hbase_errors import CALL_ERRORS, SERVER_ERRORS, ErrorCondition, error_conditions
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import HBaseRetryPolicy, ThriftGatewayPool
 from nutch2py.table.hbase.thrift_client.thrift_types import TScan
 
 LONGEST_KEY = 32_000
@@ -74,7 +74,7 @@ class TableScanner:
 
     def __init__(
         self,
-        gateways: Gateways,
+        gateways: ThriftGatewayPool,
         table: bytes,
         span: KeySpan,
         budget: RowBudget,
@@ -177,7 +177,7 @@ class TableScanner:
 
 
 def read_rows(
-    gateways: Gateways, table: bytes, keys: Sequence[bytes], columns: Sequence[bytes] | None, budget: RowBudget
+    gateways: ThriftGatewayPool, table: bytes, keys: Sequence[bytes], columns: Sequence[bytes] | None, budget: RowBudget
 ) -> dict[bytes, dict[bytes, Any]]:
     """Return ``key -> column -> TCell`` of the rows that have a cell of ``columns`` (None: any)."""
     wanted = [key for key in dict.fromkeys(keys) if 0 < len(key) <= LONGEST_KEY]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
-from nutch2py.table.hbase.thrift_client.gateways import Gateways
 from nutch2py.table.hbase.thrift_client.hbase_errors import (
     SERVER_ERRORS,
     ErrorCondition,
@@ -16,6 +15,7 @@ from nutch2py.table.hbase.thrift_client.hbase_errors import (
     is_permanent,
     to_store_error,
 )
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 from nutch2py.table.hbase.thrift_client.wire import RowMutations
 
 _MAX_IN_FLIGHT = 32
@@ -36,7 +36,7 @@ class RowSender:
 
     def __init__(
         self,
-        gateways: Gateways,
+        gateways: ThriftGatewayPool,
         table: bytes,
         families: Callable[[], frozenset[bytes]],
         reject: Callable[[bytes, str], None],

@@ -1,4 +1,4 @@
-"""ASGI middleware of all requests: size limits of the request head, Host check, and security headers of responses."""
+"""ASGI middleware of all requests: Host check, size limits of the request head, and security headers of responses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_HEADERS = 100
 _HOST_HEADER = re.compile(r"(?:\[([^\[\]/?#@]*)\]|([^\[\]:/?#@]*))(?::\d*)?")
 
 
-class RequestLimitsMiddleware:
+class RequestGuardMiddleware:
     """Rejects oversized request heads and foreign ``Host`` headers, and adds security headers to every response.
 
     ``is_local``: on loopback, only loopback names are accepted in the header ``Host``.

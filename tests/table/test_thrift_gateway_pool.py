@@ -10,10 +10,10 @@ from thriftpy2.transport import TTransportException
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.table.hbase.regions import KeySpan, region_hosts
-from nutch2py.table.hbase.thrift_client import gateways
+from nutch2py.table.hbase.thrift_client import thrift_gateway_pool
 from nutch2py.table.hbase.thrift_client.gateway_connection import make_socket
-from nutch2py.table.hbase.thrift_client.gateways import Gateways, is_local_host
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HBaseSettings
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool, is_local_host
 
 AFAR = (GatewayAddress("198.51.100.1", 9090), GatewayAddress("198.51.100.2", 9090))
 """Addresses for documentation, which no machine has."""
@@ -35,12 +35,12 @@ class FakeLink:
 @pytest.fixture
 def links(monkeypatch: pytest.MonkeyPatch) -> type[FakeLink]:
     kind = type("Link", (FakeLink,), {})
-    monkeypatch.setattr(gateways, "GatewayConnection", kind)
+    monkeypatch.setattr(thrift_gateway_pool, "GatewayConnection", kind)
     return kind
 
 
-def opened(*addresses: GatewayAddress) -> Gateways:
-    return Gateways(addresses, HBaseSettings.from_conf(Configuration.load()), "t_webpage", "hbase://test")
+def opened(*addresses: GatewayAddress) -> ThriftGatewayPool:
+    return ThriftGatewayPool(addresses, HBaseSettings.from_conf(Configuration.load()), "t_webpage", "hbase://test")
 
 
 def test_local_addresses_are_recognized(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def is_local_host(host: str) -> bool:
 class HBaseRetryPolicy(ServiceRetry):
     """Retries of calls to a table behind gateways; :meth:`handle_failure` raises after the last attempt."""
 
-    def __init__(self, gateways: Gateways) -> None:
+    def __init__(self, gateways: ThriftGatewayPool) -> None:
         super().__init__(f"HBase at {gateways.where}", gateways.settings.max_wait, "storage.data.store")
         self._gateways = gateways
 
@@ -71,7 +71,7 @@ class HBaseRetryPolicy(ServiceRetry):
             raise to_store_error(error, gateways.table, gateways.where) from error
 
 
-class Gateways:
+class ThriftGatewayPool:
     """The gateways of one store; thread-safe, and usable after a fork."""
 
     def __init__(self, addresses: tuple[GatewayAddress, ...], settings: HBaseSettings, table: str, where: str) -> None:
