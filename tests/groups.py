@@ -20,7 +20,7 @@ GROUPS = {
         "jobs/test_hbase_crawl", "jobs/test_readdb_hbase", "jobs/test_recording_hbase",
         "jobs/test_batch_lists_hbase", "jobs/test_due_scan_hbase",
         "table/test_hbase", "table/test_hbase_cells",
-        "table/test_hbase_dump", "table/test_hbase_failures", "table/test_hbase_services",
+        "table/test_hbase_table_export", "table/test_hbase_failures", "table/test_hbase_services",
         "jobs/test_concurrent_jobs_hbase",
         "kill/test_gateway",
         # two Sparks at once would see each other's files, and one module uses HBase, too

@@ -1,1 +1,1 @@
-"""The fetch loop: feeder, extra requests, redirects, backoff, monitor and the run itself."""
+"""The fetch loop: feeder, robots policy, extra requests, redirects, backoff, monitor and the run itself."""

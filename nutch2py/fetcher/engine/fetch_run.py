@@ -21,6 +21,7 @@ from nutch2py.fetcher.engine.extra_requests import ExtraRequestGate
 from nutch2py.fetcher.engine.feeder import QueueFeeder, RowSource
 from nutch2py.fetcher.engine.fetch_monitor import FetchMonitor, ThroughputThreshold
 from nutch2py.fetcher.engine.redirects import RedirectFollower
+from nutch2py.fetcher.engine.robots_policy import RobotsPolicy
 from nutch2py.fetcher.engine.slow_requests import SlowRequestTracker
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchedPage, FetchReport, FetchState
@@ -31,7 +32,7 @@ from nutch2py.fetcher.protocols.conditional_request import get_stored_etag
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse
 from nutch2py.fetcher.queues.fetch_queues import FetchItem, FetchItemQueues, HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
-from nutch2py.fetcher.robots.robots_cache import RobotsCache, is_allowed
+from nutch2py.fetcher.robots.robots_cache import RobotsCache
 from nutch2py.fetcher.runtime import gc_tuning
 from nutch2py.fetcher.runtime.fd_budget import FdBudget
 from nutch2py.records.cells import ProtocolStatus
@@ -55,32 +56,19 @@ class FetchRunSettings:
 
     Attributes:
         capacity: Maximum number of items in the queues.
-        max_crawl_delay_ms: Longest crawl delay of robots.txt that is accepted, in milliseconds; -1 for any.
-        min_crawl_delay: Shortest crawl delay taken from robots.txt, in seconds.
-        defer_delay: Delay of a visit that robots.txt defers, in seconds.
-        defer_retries: Number of deferred visits.
         slow_after: Time after which a request releases its thread, in seconds.
         max_slow: Maximum number of requests that have released their thread.
     """
 
     capacity: int
-    max_crawl_delay_ms: int
-    min_crawl_delay: float
-    defer_delay: float
-    defer_retries: int
     slow_after: float
     max_slow: int
 
     @classmethod
     def from_conf(cls, conf: Configuration, budget: FdBudget) -> FetchRunSettings:
         """Read the properties; ``budget`` limits threads and slow requests."""
-        server_delay = conf.get_float("fetcher.server.delay", 5.0)
         return cls(
             capacity=budget.threads * max(1, conf.get_int("fetcher.queue.depth.multiplier", 50)),
-            max_crawl_delay_ms=conf.get_int("fetcher.max.crawl.delay", 30) * 1000,
-            min_crawl_delay=conf.get_float("fetcher.min.crawl.delay", server_delay),
-            defer_delay=conf.get_int("http.robots.503.defer.visits.delay", 300_000) / 1000,
-            defer_retries=conf.get_int("http.robots.503.defer.visits.retries", 3),
             slow_after=max(0.0, conf.get_float("fetcher.threads.slow.after", 3.0)),
             max_slow=budget.slow_threads,
         )
@@ -144,8 +132,9 @@ class FetchRun:
             self.state, settings.slow_after, settings.max_slow, self._start_requests
         )
         self._backoff = QueueBackoff(conf, self.queues, report, options.deadline)
-        self._robots = RobotsCache(conf, lambda url, limit: transport.get(url, limit=limit))
-        self._extra_requests = ExtraRequestGate(self.queues, self._robots, queue_ids)
+        robots = RobotsCache(conf, lambda url, limit: transport.get(url, limit=limit))
+        self._robots_policy = RobotsPolicy(conf, self.state, robots, self._deny, self._fail)
+        self._extra_requests = ExtraRequestGate(self.queues, robots, queue_ids)
         self._monitor = FetchMonitor(
             self.state,
             ThroughputThreshold.from_conf(conf),
@@ -283,27 +272,8 @@ class FetchRun:
     async def _fetch(self, item: FetchItem) -> None:
         queue = self.queues.get_queue(item.queue_id)
         self.log(f"fetching {item.url} (queue crawl delay={int(queue.crawl_delay * 1000)}ms)")
-        rules = await self._robots.get_rules(item.url)
-        if rules.is_deferred:
-            self.report.counters["robots_defer_visits"] += 1
-            if dropped := self.queues.defer(item, self._settings.defer_delay, self._settings.defer_retries):
-                self.report.counters["robots_defer_visits_dropped"] += dropped
-                self.report.host_failures.add("robots_defer_visits_dropped", item.url, dropped)
+        if not await self._robots_policy.admit(item):
             return
-        if rules.fetch_failure:
-            self.queues.finish(item)
-            self._finish_page(item, FetchResponse(item.url, failure=rules.fetch_failure))
-            return
-        if not await is_allowed(rules, item.url):
-            self._deny(item, "ROBOTS_DENIED")
-            return
-        if (delay := rules.crawl_delay_ms or 0) > self._settings.max_crawl_delay_ms >= 0:
-            self._deny(item, "ROBOTS_DENIED_MAXCRAWLDELAY")
-            return
-        if delay > 0:
-            queue.crawl_delay = max(delay / 1000, self._settings.min_crawl_delay)
-        if self.options.detect_sitemaps and rules.sitemaps and item.url.split("://", 1)[1].partition("/")[2] == "":
-            item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
         page = item.page
         if self._renderer is not None and self._renderer.is_always_rendered(item.url):
             response = await self._transport.get(item.url)
@@ -325,6 +295,10 @@ class FetchRun:
 
     def _reject(self, item: FetchItem, problem: str) -> None:
         self._finish_page(item, FetchResponse(item.url, failure=FetchFailure(FailureKind.URL, problem)))
+
+    def _fail(self, item: FetchItem, response: FetchResponse) -> None:
+        self.queues.finish(item)
+        self._finish_page(item, response)
 
     def _deny(self, item: FetchItem, counter: str) -> None:
         self.queues.finish(item, asap=True)

@@ -17,9 +17,9 @@ from nutch2py.records.record import Record
 from nutch2py.records.webpage import DerivedRow, Host, WebPage
 from nutch2py.support.reporting import log_line, print_output, warn
 from nutch2py.table import TableQuery, open_store, table_name
-from nutch2py.table.dump import BadLineCounter, ImportLimits, export_rows, export_table, import_table
 from nutch2py.table.row_validation import validate_cell
 from nutch2py.table.table_copy import copy_table
+from nutch2py.table.table_export import BadLineCounter, ImportLimits, export_rows, export_table, import_table
 from nutch2py.url.filters.url_filters import URLFilters
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
