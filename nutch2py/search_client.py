@@ -73,7 +73,10 @@ class SearchClient:
 
     def _request(self, path: str, arguments: dict[str, Any], kind: type[T]) -> T:
         try:
-            request = Request(f"{self.address}/api/v1/{path}?{urlencode(arguments)}")
+            url = f"{self.address}/api/v1/{path}?{urlencode(arguments)}"
+            if not url.lower().startswith(("http://", "https://")):  # urllib opens files, too
+                raise ValueError("write http://HOST:PORT")
+            request = Request(url)  # noqa: S310 - the scheme is checked
             if self._api_key:
                 request.add_unredirected_header("Authorization", f"Bearer {self._api_key}")
             with self._opener.open(request, timeout=self.timeout) as response:

@@ -21,6 +21,7 @@ from nutch2py.errors import iter_causes
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
 from nutch2py.fetcher.protocols.fetch_response import parse_header_lines
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
+from nutch2py.support.invariants import not_none
 
 WARM_UP_HOST = "nutch2py.invalid"
 """A non-existent host (RFC 6761) that the proxy serves itself, where the browser learns its login."""
@@ -87,8 +88,7 @@ class FilteringProxy:
         self._traffic_by_user.pop(traffic.username, None)
 
     async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+        task = not_none(asyncio.current_task(), "current task")
         self._tasks.add(task)
         traffic = None
         try:

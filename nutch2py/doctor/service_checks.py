@@ -84,6 +84,6 @@ def _check_java() -> Iterator[CheckResult]:
     if java is None:
         yield error_result("Java", f"no java on the PATH: install Java {_MIN_JAVA} or newer")
         return
-    process = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    process = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)  # noqa: S603 - no shell
     lines = (process.stderr or process.stdout).splitlines()
     yield ok_result("Java", f"{lines[0] if lines else 'unknown version'} ({Path(java).resolve()})")

@@ -166,14 +166,13 @@ class DocumentBuilder:
         return (IndexAction.DELETE if self.delete_skipped or indexed else IndexAction.SKIP), None
 
     def _build_document(self, key: str, page: WebPage) -> NutchDocument | None:
-        document: NutchDocument | None = NutchDocument()
-        assert document is not None
-        document.add("id", key)
-        document.add("digest", (page.signature or b"").hex())
+        new = NutchDocument()
+        new.add("id", key)
+        new.add("digest", (page.signature or b"").hex())
         if page.batch_id is not None:
-            document.add("batchId", page.batch_id)
+            new.add("batchId", page.batch_id)
         url = unreverse_url(key)
-        document = self.filters.filter(document, url, page)
+        document = self.filters.filter(new, url, page)
         if document is None:
             return None
         boost = self.scoring.indexer_score(url, page, 1.0)

@@ -27,6 +27,7 @@ from nutch2py.mapreduce.step_events import STEP_LISTENER
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.clock import now_ms
 from nutch2py.support.disk_errors import disk_error_message
+from nutch2py.support.invariants import not_none
 from nutch2py.support.log_file import log_job_context
 from nutch2py.support.process_identity import ProcessIdentity
 from nutch2py.support.reporting import current_reporter, set_reporter, warn
@@ -258,8 +259,8 @@ class JobRecorder:
     def _write(
         self, state: JobState, code: int | None = None, message: str = "", table_stats: TableStats | None = None
     ) -> None:
-        assert self._store is not None
-        with self._warn_on_error(), self._store.batch() as batch:
+        store = not_none(self._store, "store of the job log")
+        with self._warn_on_error(), store.batch() as batch:
             batch.put(entry_key(self._entry_id), encode_entry(self._create_entry(state, code, message, table_stats)))
 
     @contextmanager

@@ -28,6 +28,7 @@ from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.parser.html.main_text import main_or_full_text
 from nutch2py.records.record import Field
 from nutch2py.records.webpage import CrawlStatus, MetadataKey, WebPage
+from nutch2py.support.invariants import not_none
 from nutch2py.table import TableQuery, WriteBatch, open_store
 from nutch2py.url.keys import unreverse_url
 from nutch2py.url.url_parts import domain_of, host_of
@@ -148,8 +149,8 @@ class DeduplicationJob(_DedupJobBase):
         for key, page, group in self.iter_candidates(pages):
             old = page.metadata.get(MetadataKey.DUPLICATE)
             text = None if old is None else old.decode("utf-8", "replace")
-            assert page.signature is not None
-            yield f"{page.signature.hex()} {group}", [key, page.score, page_fetch_time(page), text]
+            signature = not_none(page.signature, "signature")
+            yield f"{signature.hex()} {group}", [key, page.score, page_fetch_time(page), text]
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
         """Mark the duplicates of each group."""
@@ -200,8 +201,8 @@ class NearDuplicatesJob(_DedupJobBase):
             if len(words) < _MIN_WORDS:
                 continue
             value = simhash(words)
-            assert page.signature is not None
-            row = [key, page.score, page_fetch_time(page), page.signature.hex(), f"{value:016x}"]
+            signature = not_none(page.signature, "signature")
+            row = [key, page.score, page_fetch_time(page), signature.hex(), f"{value:016x}"]
             for band, part in enumerate(split_bands(value, self.threshold + 1)):
                 yield f"{band}:{part:x} {group}", row
 

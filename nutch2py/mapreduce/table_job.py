@@ -366,8 +366,9 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         """Yield the rows of a split that carry the mark, counting them as progress."""
         if isinstance(split, BatchListSplit):
             source = self._read_batch_list_pages(split)
+        elif not isinstance(split, RangeSplit):
+            raise TypeError(f"a job over pages cannot read a {type(split).__name__}")
         else:
-            assert isinstance(split, RangeSplit)
             source = self.store.scan(TableQuery(self.fields, split.key_range, self.mark))
         return self.iter_readable_pages(source)
 

@@ -41,7 +41,8 @@ def _load_middleware() -> type:
     from scrapy.utils.misc import load_object
 
     middleware = load_object(_MIDDLEWARE_PATH)
-    assert isinstance(middleware, type)
+    if not isinstance(middleware, type):
+        raise TypeError(f"{_MIDDLEWARE_PATH} is not a class")
     return middleware
 
 

@@ -64,7 +64,8 @@ async def _lifespan(app: Starlette) -> AsyncIterator[dict[str, object]]:
 
 
 def _http_error_page(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+    if not isinstance(error, HTTPException):
+        raise error
     status = HTTPStatus(error.status_code)
     if request.url.path.startswith("/api/"):
         return error_response(HttpError(status, status.phrase, error.headers))

@@ -69,6 +69,8 @@ def process_start_time(pid: int) -> str:
 
 def _ps_start_time(pid: int) -> str:
     with suppress(OSError):
-        result = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False)
+        result = subprocess.run(  # noqa: S603 - no shell; a number
+            ["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, check=False
+        )
         return result.stdout.decode("ascii", "replace").strip()
     return ""

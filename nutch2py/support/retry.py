@@ -109,7 +109,7 @@ class ServiceRetry:
         if self.max_seconds - left >= _MIN_REPORTED_OUTAGE or (not immediately and self._delay >= _MIN_REPORTED_OUTAGE):
             report_outage(self.service, reason, self.max_seconds, self.property_name, self._first_failure)
         if not immediately:
-            time.sleep(min(self._delay * random.uniform(0.75, 1.25), left))
+            time.sleep(min(self._delay * random.uniform(0.75, 1.25), left))  # noqa: S311 - jitter
             self._delay = min(self._delay * 2, _MAX_DELAY)
         return True
 

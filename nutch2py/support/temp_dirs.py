@@ -25,7 +25,8 @@ class TempDir:
     """
 
     def __init__(self, kind: str) -> None:
-        assert kind in _KINDS
+        if kind not in _KINDS:
+            raise ValueError(f"unknown kind of temporary directory: {kind}")
         remove_stale_dirs(Path(tempfile.gettempdir()))
         self._owner_pid = os.getpid()
         while True:

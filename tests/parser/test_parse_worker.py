@@ -15,7 +15,7 @@ import pytest
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.parser.worker.domain_budget import DomainTimeBudget
-from nutch2py.parser.worker.parse_worker import ParseResponse
+from nutch2py.parser.worker.parse_protocol import ParseResponse
 from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient, _check_response
 from nutch2py.plugins import loading
 from nutch2py.records.webpage import MetadataKey, WebPage
@@ -55,6 +55,14 @@ class Parser:
                 held.append(bytearray(1 << 24))
         if what == "deep":
             return self.parse(url, page)
+        if what in ("forge", "omit"):  # hostile content that took over the process
+            body = b"\\xff\\xff" if what == "forge" else b"\\x90"
+            for descriptor in range(3, 20):
+                try:
+                    os.write(descriptor, len(body).to_bytes(8, "little") + body)
+                except OSError:
+                    pass
+            time.sleep(600)
         if what == "raise":
             raise ValueError("no good")
         if what == "print":
@@ -132,6 +140,8 @@ def test_worker_parse_equals_in_process_parse(parsing: ParseWorkerClient) -> Non
     ("deep", "nested too deep"),
     ("raise", "ValueError: no good"),
     ("huge", "memory"),
+    ("forge", "sent an invalid response"),
+    ("omit", "sent an incomplete response"),
 ])  # fmt: skip
 def test_page_crashing_worker_gets_status_and_next_is_parsed(
     parsing: ParseWorkerClient, what: str, reason: str

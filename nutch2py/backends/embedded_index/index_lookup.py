@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nutch2py.backends.embedded_index.index_directory import SCORE_COLUMNS_LAYOUT, IndexDirectory
 from nutch2py.backends.embedded_index.weight_buckets import WEIGHT_BUCKETS
 from nutch2py.records.document import format_java_float
+from nutch2py.support.invariants import not_none
 
 if TYPE_CHECKING:
     import tantivy
@@ -82,8 +83,7 @@ class IndexScoreReader:
 
     def read_document(self, document_id: str) -> dict[str, Any]:
         """Return the fields of a document of the last call of :meth:`read_scores`."""
-        assert self._searcher is not None
-        return read_documents(self._searcher, [self._addresses[document_id]], self._layout)[0]
+        return read_documents(not_none(self._searcher, "searcher"), [self._addresses[document_id]], self._layout)[0]
 
 
 def _to_float(value: Any) -> float | None:

@@ -35,6 +35,7 @@ from nutch2py.fetcher.runtime.fd_budget import describe_socket_error
 from nutch2py.fetcher.runtime.gc_tuning import relaxed_gc
 from nutch2py.fetcher.runtime.loop_watchdog import LoopWatchdog
 from nutch2py.fetcher.runtime.signal_handling import signals_between_steps
+from nutch2py.support.invariants import not_none
 from nutch2py.support.reporting import warn
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.java_url import parse_url
@@ -151,13 +152,13 @@ class ScrapyTransport:
     ) -> FetchResponse:
         """Request a URL through engine and middlewares and convert the result."""
         call, started = ScrapyCall(url, limit), time.monotonic()
-        task = asyncio.current_task()
-        assert task is not None
+        task = not_none(asyncio.current_task(), "current task")
         self._tasks.add(task)
+        timer = asyncio.timeout(self._time_limit)
         try:
             request = self._request_class(url, meta=meta | call.to_meta(), dont_filter=True)
             request.headers = build_headers((name.encode("utf-8"), value.encode("utf-8")) for name, value in headers)
-            async with asyncio.timeout(self._time_limit) as timer:
+            async with timer:
                 response = await self._engine_download(request)
         except (asyncio.CancelledError, TimeoutError) as error:
             if call.download_task is not None:

@@ -209,7 +209,9 @@ class HttpSettings:
 
     def choose_user_agent(self) -> str:
         """Return the ``User-Agent`` header, a random one of ``http.agent.rotate.file`` if enabled."""
-        return random.choice(self.rotating_agents) if self.rotating_agents else self.default_user_agent
+        if not self.rotating_agents:
+            return self.default_user_agent
+        return random.choice(self.rotating_agents)  # noqa: S311 - no secret
 
     def build_request_headers(self) -> list[tuple[str, str]]:
         """Return the headers common to all requests."""

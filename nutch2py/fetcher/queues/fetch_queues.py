@@ -17,6 +17,7 @@ from itertools import count
 from nutch2py.conf.configuration import Configuration
 from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.webpage import WebPage
+from nutch2py.support.invariants import not_none
 
 _COMPACT_AFTER = 32
 # bounds of the memory for queues without waiting pages, since the number of hosts is unlimited
@@ -88,8 +89,7 @@ class FetchItemQueue:
 
     def take(self) -> FetchItem:
         """Remove and return the next page."""
-        item = self.items[self.head]
-        assert item is not None
+        item = not_none(self.items[self.head], "next page")
         self.items[self.head] = None
         self.head += 1
         # amortized: the cost of a page does not depend on the length of the queue

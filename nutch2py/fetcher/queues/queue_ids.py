@@ -50,12 +50,11 @@ class QueueIdResolver:
                 continue
             if 0 < len(host) <= _MAX_HOST_LENGTH and host not in self._host_addresses:
                 hosts.add(host)
-        await asyncio.gather(*map(self._resolve_host, hosts))
+        await asyncio.gather(*(self._resolve_host(self._resolver, host) for host in hosts))
         while len(self._host_addresses) > _MAX_CACHED_HOSTS:
             self._host_addresses.popitem(last=False)
 
-    async def _resolve_host(self, host: str) -> None:
-        assert self._resolver is not None
+    async def _resolve_host(self, resolver: HostResolver, host: str) -> None:
         try:
             ascii_host = host if host.isascii() else host_to_ascii(host)
             addresses = await self._dns_cache.resolve(ascii_host) if self._dns_cache is not None else ()
@@ -65,9 +64,7 @@ class QueueIdResolver:
         if addresses:
             self._host_addresses[host] = addresses[0]
         else:  # an address literal, or a host that only the system resolver knows
-            self._host_addresses[host] = parse_host_address(host) or await asyncio.to_thread(
-                self._resolver.resolve, host
-            )
+            self._host_addresses[host] = parse_host_address(host) or await asyncio.to_thread(resolver.resolve, host)
 
     def get_queue_id(self, url: str) -> str:
         """Return the queue id of a URL.

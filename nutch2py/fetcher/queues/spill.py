@@ -12,6 +12,8 @@ from typing import IO
 
 import msgspec
 
+from nutch2py.support.invariants import not_none
+
 _CHUNK_KEYS, _CHUNK_CHARS = 64, 8192  # keys and characters written and read in one piece
 
 
@@ -124,10 +126,10 @@ class Spill:
 
     def _read_next_chunk(self, keys: _SpilledKeys) -> None:
         if keys.chunks_read < len(keys.chunk_offsets):
-            assert self._file is not None
-            self._file.seek(keys.chunk_offsets[keys.chunks_read])
+            file = not_none(self._file, "file of the queues")
+            file.seek(keys.chunk_offsets[keys.chunks_read])
             keys.chunks_read += 1
-            data = self._file.read(int.from_bytes(self._file.read(8), "big"))
+            data = file.read(int.from_bytes(file.read(8), "big"))
             keys.head.extend(
                 key.decode("utf-8", "surrogateescape") for key in msgspec.msgpack.decode(data, type=list[bytes])
             )

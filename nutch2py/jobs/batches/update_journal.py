@@ -25,6 +25,7 @@ from nutch2py.mapreduce.job_parameters import ALL, TIME_RANGE, BatchParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, TableJob
 from nutch2py.records.record import Mutation
 from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.invariants import not_none
 from nutch2py.support.reporting import log_line
 from nutch2py.table import DataStore, TableQuery, prefix_range
 
@@ -88,8 +89,7 @@ class JournalJob(TableJob[JournalParameters]):
         timestamp = self.parameters.timestamp
         with self.write_batch() as batch:
             for _, entry in self.derived_store.scan(TableQuery(frozenset({DerivedRow.data}), split.key_range)):
-                assert entry.data is not None
-                changes = _DECODER.decode(decompress_cell(entry.data))
+                changes = _DECODER.decode(decompress_cell(not_none(entry.data, "journal entry")))
                 for key, puts, deletes, cleared in changes:
                     batch.mutate(key, Mutation(puts, deletes, cleared), timestamp)
                 self.channel.advance(len(changes))
@@ -104,8 +104,7 @@ def apply_journal(conf: Configuration, batch_id: str, check_lock: Callable[[], N
     their pages may have these links again.
     """
     lists = BatchListStore(conf)
-    record = lists.get_record(batch_id)
-    assert record is not None
+    record = not_none(lists.get_record(batch_id), "record of the batch")
     parameters = JournalParameters(batch_id=batch_id, timestamp=record.time)
     whole = prefix_range(journal_prefix(batch_id))
     ranges = lists.store.key_ranges(TableQuery(frozenset({DerivedRow.data}), whole), map_task_count(conf))

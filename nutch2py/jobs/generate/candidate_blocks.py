@@ -18,6 +18,7 @@ from nutch2py.jobs.batches.cell_compression import compress_cell, decompress_cel
 from nutch2py.mapreduce.input_splits import DerivedTableSplit
 from nutch2py.mapreduce.mrjob_protocols import escape_key, unescape_key
 from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.invariants import not_none
 from nutch2py.table import DataStore, KeyRange, TableQuery, WriteBatch
 
 _ENTRIES_PER_BLOCK = 1_000
@@ -85,8 +86,7 @@ def locate_blocks(batch_id: str, bucket: str, summaries: Sequence[BlockSummary])
 def read_block_entries(store: DataStore[DerivedRow], key_range: KeyRange) -> Iterator[list[bytes]]:
     """Yield the entries of the blocks in a range of rows, block by block."""
     for _, entry in store.scan(TableQuery(frozenset({DerivedRow.data}), key_range)):
-        assert entry.data is not None
-        yield _DECODER.decode(decompress_cell(entry.data))
+        yield _DECODER.decode(decompress_cell(not_none(entry.data, "block")))
 
 
 def find_last_entry(

@@ -188,6 +188,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
             if selector.worst_score and order > selector.worst_score:
                 counts["not_among_best"] += 1
                 continue
+            url: str | None = None
             try:
                 url = normalize(own) if normalize is not None else own
                 url = accept(url) if accept is not None and url is not None else url
@@ -280,7 +281,7 @@ def generator_fields(conf: Configuration) -> frozenset[Any]:
 
 def new_batch_id() -> str:
     """Return a new id: ``<unix seconds>-<random>``."""
-    return f"{int(time.time())}-{random.randint(0, 2**31 - 1)}"
+    return f"{int(time.time())}-{random.randint(0, 2**31 - 1)}"  # noqa: S311 - unique, not secret
 
 
 @dataclass

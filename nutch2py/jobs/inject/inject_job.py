@@ -32,6 +32,7 @@ from nutch2py.schedule.fetch_intervals import FetchIntervals
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.support.clock import now_ms
+from nutch2py.support.invariants import not_none
 from nutch2py.table import WriteBatch
 from nutch2py.url.filters.url_filters import URLFilters
 from nutch2py.url.keys import reverse_url
@@ -176,9 +177,7 @@ class InjectorJob(TableJob[InjectParameters]):
         settings = (seed.score, seed.interval, seed.fixed, seed.sitemap)
         known = None if seed.metadata or not self.settings.seeds_are_alike else self.new_row_cache.get(settings)
         if known is None:
-            mutation = self._initialize_row(WebPage(), seed).mutation()
-            assert mutation is not None
-            known = mutation
+            known = not_none(self._initialize_row(WebPage(), seed).mutation(), "mutation of a new row")
             if not seed.metadata:
                 if len(self.new_row_cache) >= _MAX_CACHED_ROWS:
                     self.new_row_cache.clear()

@@ -22,6 +22,7 @@ import msgspec
 
 from nutch2py.jobs.batches.cell_compression import compress_cell, decompress_cell
 from nutch2py.records.webpage import DerivedRow
+from nutch2py.support.invariants import not_none
 from nutch2py.table import DataStore, KeyRange, TableQuery, WriteBatch
 
 if TYPE_CHECKING:
@@ -102,8 +103,7 @@ class GraphBlockStore:
         if iteration == 0:
             return np.full(self.count_pages(block), initial)
         entry = self.store.get(f"{_RANKS_PREFIX}{iteration % 2}/{block}", {DerivedRow.data})
-        assert entry is not None
-        return np.frombuffer(_decompress_data(entry), dtype=np.float64)
+        return np.frombuffer(_decompress_data(not_none(entry, "block of ranks")), dtype=np.float64)
 
     def put_ranks(self, batch: WriteBatch, block: str, iteration: int, ranks: Floats) -> None:
         """Write the ranks of a block after an iteration; they replace those of two iterations before."""

@@ -40,7 +40,7 @@ def _find_running_applications(yarn: Sequence[str], tag: str) -> list[str]:
 def _command_output(command: Sequence[str]) -> bytes:
     """Return the output of a command; empty when the command does not exist."""
     with contextlib.suppress(OSError):
-        return subprocess.run(
+        return subprocess.run(  # noqa: S603 - no shell; the runner's command
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
         ).stdout
     return b""
@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
     split = rest.index("--")
     yarn, command = rest[:split], rest[split + 1 :]
     try:
-        client = subprocess.Popen(
+        client = subprocess.Popen(  # noqa: S603 - no shell; the runner's command
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -70,7 +70,6 @@ def main(arguments: Sequence[str]) -> int:
     except OSError as error:
         os.write(1, f"ERROR cannot run {command[0]} ({error.strerror})\n".encode())
         return 127
-    assert client.stdout is not None
     known: list[str] = []
     gone = threading.Event()
 
@@ -85,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
         end()
 
     threading.Thread(target=watch, daemon=True).start()
-    for line in client.stdout:
+    for line in client.stdout or ():
         submitted = _SUBMITTED.search(line)
         if submitted:
             known.append(submitted.group(1).decode())

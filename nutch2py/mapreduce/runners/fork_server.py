@@ -95,7 +95,7 @@ class ForkServer:
             # signals for the driver stay blocked until the fork server ignores them, so that it prints no traceback
             before = signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINATION_SIGNALS)
             try:
-                self._process = subprocess.Popen(words, stdin=theirs.fileno(), env=environment)
+                self._process = subprocess.Popen(words, stdin=theirs.fileno(), env=environment)  # noqa: S603 - no shell; this Python
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._socket, self._lock = ours, threading.Lock()

@@ -22,6 +22,7 @@ from nutch2py.mapreduce import NLINE_INPUT_FORMAT, WARNING_PREFIX
 from nutch2py.mapreduce.runners.fork_server import ForkedTask, ForkRequest, ForkServer
 from nutch2py.mapreduce.runners.mrjob_compat import JobKeyMixin, mrjob_importable
 from nutch2py.mapreduce.runners.task_exit import describe_exit
+from nutch2py.support.invariants import not_none
 from nutch2py.support.log_file import log_job_environment
 from nutch2py.support.reporting import capture_reporting, warn
 
@@ -246,8 +247,7 @@ class LocalRunner(_OneLinePerMapRunner, LocalMRJobRunner):  # type: ignore[misc]
         return partial(self._run_forked_task, words)
 
     def _run_forked_task(self, words: list[str], stdin: Any, stdout: Any, stderr: Any, wd: str, env: Any) -> None:
-        assert self._fork_server is not None
-        task = self._fork_server.fork_task(
+        task = not_none(self._fork_server, "fork server").fork_task(
             ForkRequest(words, wd, {**env, **self._log_environment}),
             [each.fileno() for each in (stdin, stdout, stderr)],
         )

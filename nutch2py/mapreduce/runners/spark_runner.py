@@ -21,6 +21,7 @@ from nutch2py.mapreduce import NLINE_INPUT_FORMAT
 from nutch2py.mapreduce.runners import client_watchdog
 from nutch2py.mapreduce.runners.job_dir import add_java_tmpdir
 from nutch2py.mapreduce.runners.mrjob_compat import JobKeyMixin, mrjob_importable
+from nutch2py.support.invariants import not_none
 from nutch2py.support.log_file import log_job_environment
 
 with mrjob_importable():
@@ -98,21 +99,20 @@ class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
         scratch = self._get_local_tmp_dir()
         environment = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": scratch, **env, **log_job_environment()}
         environment["SPARK_SUBMIT_OPTS"] = add_java_tmpdir(env.get("SPARK_SUBMIT_OPTS", ""), scratch)
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - no shell; the configured spark-submit
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
         )
-        assert process.stdin is not None
-        assert process.stdout is not None
+        stdin, stdout = not_none(process.stdin, "stdin"), not_none(process.stdout, "stdout")
         lines: list[bytes] = []
         try:
-            for line in process.stdout:
+            for line in stdout:
                 lines.append(line)
                 if b"Error" in line or b"Exception" in line:
                     self.last_error_line = line.decode("utf-8", "replace").strip()
             code = process.wait()
         finally:
-            process.stdin.close()
-            process.stdout.close()
+            stdin.close()
+            stdout.close()
             process.wait()
         return code, _parse_spark_log(lines)
 

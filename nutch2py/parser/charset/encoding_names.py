@@ -161,7 +161,8 @@ def escape_query(target: str, encoding: str) -> str:
 
 def _recover_gb18030(error: UnicodeError) -> tuple[str, int]:
     """Decode the byte 0x80 as the euro sign of Windows code page 936 (encoding standard, section 10.2.1)."""
-    assert isinstance(error, UnicodeDecodeError)
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
     if error.object[error.start] == 0x80:
         return "€", error.start + 1
     return codecs.replace_errors(error)  # type: ignore[return-value]
@@ -169,7 +170,8 @@ def _recover_gb18030(error: UnicodeError) -> tuple[str, int]:
 
 def _recover_big5(error: UnicodeError) -> tuple[str, int]:
     """Decode Big5-HKSCS characters: pages from Hong Kong label it Big5, as the standard does."""
-    assert isinstance(error, UnicodeDecodeError)
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
     pair = error.object[error.start : error.start + 2]
     try:
         return pair.decode("big5hkscs"), error.start + 2
@@ -179,7 +181,8 @@ def _recover_big5(error: UnicodeError) -> tuple[str, int]:
 
 def _recover_euc_jp(error: UnicodeError) -> tuple[str, int]:
     """Decode rows that only Windows' code page has (circled numbers and others), through their Shift_JIS form."""
-    assert isinstance(error, UnicodeDecodeError)
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
     pair = error.object[error.start : error.start + 2]
     if len(pair) == 2 and min(pair) > 0xA0 and max(pair) < 0xFF:
         row, cell = pair[0] - 0xA1, pair[1] - 0xA1

@@ -84,7 +84,7 @@ class PdfParser(DocumentParser):
                 try:
                     attachment = pdf.get_attachment(number)
                     name, data = attachment.get_name(), bytes(attachment.get_data())
-                except Exception:  # noqa: BLE001 - PDFium fails for an attachment without a stream
+                except Exception:  # noqa: BLE001, S112 - PDFium fails for an attachment without a stream
                     continue
                 try:
                     budget.spend(len(data))

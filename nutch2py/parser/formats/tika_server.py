@@ -39,14 +39,15 @@ class TikaServerParser(Parser):
         """Parse ``page.content`` on the server; an unreachable server or an error response fails the parse."""
         if not self._url.startswith(("http://", "https://")):
             return failed_parse(ParseStatusCode.EXCEPTION, "tika.server.url is not an http or https URL")
-        request = urllib.request.Request(
+        request = urllib.request.Request(  # noqa: S310 - the scheme is checked above
             f"{self._url}/rmeta/text",
             data=page.content or b"",
             method="PUT",
             headers={"Accept": "application/json", "Content-Type": page.content_type or "application/octet-stream"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=self._timeout if self._timeout > 0 else None) as response:
+            timeout = self._timeout if self._timeout > 0 else None
+            with urllib.request.urlopen(request, timeout=timeout) as response:  # noqa: S310 - the scheme is checked above
                 raw = response.read(_MAX_RESPONSE_BYTES + 1)
             parts = orjson.loads(raw[:_MAX_RESPONSE_BYTES])
         except (OSError, ValueError) as error:

@@ -44,12 +44,7 @@ class OutlinkCollector:
         self.link_attributes = {
             tag: name for tag, name in _LINK_ATTRIBUTES.items() if tag not in ignored and (use_form or tag != "form")
         }
-        self._extra_links = [_EXTRA_LINK.fullmatch(named) for named in conf.get_strings("parser.html.outlinks.more")]
-        if None in self._extra_links:
-            raise ConfigurationError(
-                "parser.html.outlinks.more: write element/attribute in lower case, such as img/srcset, "
-                "separated by commas"
-            )
+        self._extra_links = [_parse_extra_link(named) for named in conf.get_strings("parser.html.outlinks.more")]
         # compiled once: matches only elements that have the attribute
         self._selector = ",".join(f"{tag}[{name}]" for tag, name in self.link_attributes.items())
 
@@ -83,12 +78,11 @@ class OutlinkCollector:
             if tag == "form" and (attributes.get("method") or "").lower() == "post":
                 continue
             found.append((None if tag in _TAGS_WITHOUT_ANCHOR else node, target))
-        for more in self._extra_links:
-            assert more is not None
-            for node in tree.css(f"{more[1]}[{more[2]}]"):
-                value = attribute_value(node.attributes, more[2])
+        for tag, name in self._extra_links:
+            for node in tree.css(f"{tag}[{name}]"):
+                value = attribute_value(node.attributes, name)
                 found += [
-                    (None, each) for each in (_srcset_urls(value) if more[2].endswith("srcset") else [value]) if each
+                    (None, each) for each in (_srcset_urls(value) if name.endswith("srcset") else [value]) if each
                 ]
         remove_scripts(tree)
         resolve = url_resolver(parse_url(base))
@@ -105,6 +99,16 @@ class OutlinkCollector:
             room -= len(anchor)
             outlinks.append(Outlink(url, anchor))
         return outlinks, nofollow
+
+
+def _parse_extra_link(text: str) -> tuple[str, str]:
+    """Return element and attribute of an entry of ``parser.html.outlinks.more``."""
+    found = _EXTRA_LINK.fullmatch(text)
+    if found is None:
+        raise ConfigurationError(
+            "parser.html.outlinks.more: write element/attribute in lower case, such as img/srcset, separated by commas"
+        )
+    return found[1], found[2]
 
 
 def _srcset_urls(value: str) -> list[str]:

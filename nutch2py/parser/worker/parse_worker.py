@@ -1,7 +1,6 @@
 """The process in which pages are parsed: the other end of :mod:`nutch2py.parser.worker.parse_worker_client`.
 
-It reads rows from standard input and writes the changes to them, in order. A frame is an eight-byte length and a
-msgpack message: unlike pickle, msgpack cannot execute the other side's code. The kernel enforces the limits: an
+It reads rows from standard input and writes the changes to them, in order. The kernel enforces the limits: an
 unhandled alarm ends a process whose page takes too long, and the address space is at most ``parser.child.memory.mb``.
 The process dies with its parent.
 """
@@ -13,7 +12,6 @@ import gc
 import io
 import os
 import signal
-import struct
 import sys
 from pathlib import Path
 from typing import IO
@@ -23,107 +21,29 @@ import msgspec
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.interfaces import Parse
-from nutch2py.parser.row_parser import ParseOutcome, RowParser, describe_parse_error
-from nutch2py.parser.sitemap.sitemap_parser import SitemapEntry
+from nutch2py.parser.row_parser import RowParser, describe_parse_error
 from nutch2py.parser.sitemap.sitemap_row_parser import SitemapRowParser
+from nutch2py.parser.worker.parse_protocol import (
+    MAX_RESPONSE_BYTES,
+    ParseRequest,
+    ParseResponse,
+    ParseWorkerSettings,
+    WireParse,
+    WireParseOutcome,
+    WireSitemapEntry,
+    encode_frame,
+    failed_parse_status,
+    failed_row,
+    read_frame,
+    valid_utf8,
+)
 from nutch2py.plugins.plugin_failures import PluginError
-from nutch2py.records.cells import ParseStatus
-from nutch2py.records.record import Cells, Mutation
-from nutch2py.records.webpage import Mark, ParseStatusCode, WebPage
+from nutch2py.records.webpage import WebPage
 from nutch2py.url.keys import unreverse_url
 
-LENGTH_PREFIX = struct.Struct("<Q")
-MAX_RESPONSE_BYTES = 64 << 20
 _MAX_PAGES = 20_000  # the process is restarted after that many, so that leaks of libraries do not add up
 _GC_THRESHOLD = 50_000  # new objects before a search for cycles: pages leave none, and this process does nothing else
 _MAX_PRINTED_CHARS = 1 << 16  # of a page's warnings
-
-
-class ParseWorkerSettings(msgspec.Struct, array_like=True):
-    """The first frame: the whole configuration, and the parent process, which the worker must not outlive."""
-
-    properties: dict[str, str]
-    conf_dirs: list[str]
-    base_dir: str
-    parent_pid: int
-
-
-class ParseRequest(msgspec.Struct, array_like=True):
-    """A page to parse.
-
-    ``kind``: ``page`` or ``sitemap`` (``key_or_url`` is a row key), or ``parse`` (a URL). ``timeout_seconds``: 0 for
-    none.
-    """
-
-    kind: str
-    key_or_url: str
-    cells: Cells
-    timeout_seconds: float
-
-
-class WireSitemapEntry(msgspec.Struct, array_like=True):
-    """A sitemap's entry for one row."""
-
-    key: str
-    entry: tuple[str, int | None, str | None, float, dict[str, str]]
-
-    def to_pair(self) -> tuple[str, SitemapEntry]:
-        """Return row key and entry."""
-        return self.key, SitemapEntry(*self.entry)
-
-
-class WireParseOutcome(msgspec.Struct, array_like=True):
-    """The wire form of :class:`nutch2py.parser.row_parser.ParseOutcome`."""
-
-    label: str
-    status: tuple[int, int, tuple[str, ...]] | None
-    removed_outlinks: tuple[str, ...]
-    message: str
-    failed_plugin: str
-    skipped_links: tuple[tuple[str, int], ...] = ()
-
-    def to_outcome(self) -> ParseOutcome:
-        """Return the outcome that was sent."""
-        status = None if self.status is None else ParseStatus(*self.status)
-        return ParseOutcome(
-            self.label, status, self.removed_outlinks, self.message, self.failed_plugin, self.skipped_links
-        )
-
-
-class WireParse(msgspec.Struct, array_like=True):
-    """The wire form of :class:`nutch2py.interfaces.Parse`."""
-
-    text: str
-    title: str
-    outlinks: list[tuple[str, str]]
-    major: int
-    minor: int
-    args: tuple[str, ...]
-    metadata: dict[str, bytes]
-    nofollow: int = 0
-
-
-class ParseResponse(msgspec.Struct, array_like=True):
-    """Result of one request. ``is_last``: the worker exits and has not processed the requests after it.
-
-    ``error``: class and message of an error that no page caused (:class:`nutch2py.errors.NutchError`).
-    """
-
-    puts: Cells = {}
-    deletes: dict[bytes, list[bytes]] = {}
-    cleared: list[bytes] = []
-    outcome: WireParseOutcome | None = None
-    sitemap_entries: list[WireSitemapEntry] = []
-    parse: WireParse | None = None
-    printed_warnings: str = ""
-    error: tuple[str, str] | None = None
-    is_last: bool = False
-
-
-def encode_frame(message: msgspec.Struct) -> bytes:
-    """Return a message with its length prefix."""
-    body = msgspec.msgpack.encode(message)
-    return LENGTH_PREFIX.pack(len(body)) + body
 
 
 def run_worker() -> None:
@@ -135,7 +55,7 @@ def run_worker() -> None:
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    settings = msgspec.msgpack.decode(_read_frame(source), type=ParseWorkerSettings)
+    settings = msgspec.msgpack.decode(read_frame(source), type=ParseWorkerSettings)
     _exit_with_parent(settings.parent_pid)
     conf = Configuration(settings.properties, [Path(folder) for folder in settings.conf_dirs], Path(settings.base_dir))
     _limit_memory(conf.get_int("parser.child.memory.mb", 1024) << 20)
@@ -150,7 +70,7 @@ def run_worker() -> None:
     requests = msgspec.msgpack.Decoder(ParseRequest)
     gc.freeze()  # long-lived objects: exclude them from every later collection
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
-    for number, body in enumerate(iter(lambda: _read_frame(source), b""), 1):
+    for number, body in enumerate(iter(lambda: read_frame(source), b""), 1):
         request = requests.decode(body)
         signal.setitimer(signal.ITIMER_REAL, request.timeout_seconds)
         response = handler.handle(request)
@@ -194,15 +114,13 @@ class _RequestHandler:
     def _parse(self, request: ParseRequest, page: WebPage) -> ParseResponse:
         response = ParseResponse()
         if request.kind == "parse":
-            response.parse = _wire_parse(self._row_parser.parse(request.key_or_url, page))
+            response.parse = WireParse.from_parse(self._row_parser.parse(request.key_or_url, page))
         elif request.kind == "sitemap":
             outcome, listed = self._sitemap_row_parser.parse_row(request.key_or_url, page)
-            response.outcome = _wire_outcome(outcome)
-            response.sitemap_entries = [
-                WireSitemapEntry(_valid_utf8(key), _wire_entry(entry)) for key, entry in listed.items()
-            ]
+            response.outcome = WireParseOutcome.from_outcome(outcome)
+            response.sitemap_entries = [WireSitemapEntry.from_entry(key, entry) for key, entry in listed.items()]
         else:
-            response.outcome = _wire_outcome(self._row_parser.parse_row(request.key_or_url, page))
+            response.outcome = WireParseOutcome.from_outcome(self._row_parser.parse_row(request.key_or_url, page))
         mutation = page.mutation()
         if mutation is not None:
             response.puts, response.deletes, response.cleared = mutation
@@ -212,55 +130,9 @@ class _RequestHandler:
     def failed_response(request: ParseRequest, reason: str, plugin: str = "") -> ParseResponse:
         """Return the response for a page that failed; ``plugin``: id of the plug-in that caused it, if any."""
         if request.kind == "parse":
-            return ParseResponse(parse=_wire_parse(Parse("", "", (), *failed_parse_status(reason))))
-        mutation, outcome = failed_row(unreverse_url(request.key_or_url), _valid_utf8(reason), plugin)
-        return ParseResponse(*mutation, outcome=_wire_outcome(outcome))
-
-
-def failed_parse_status(reason: str) -> ParseStatus:
-    """Return the status of a page whose parse was stopped."""
-    return ParseStatus(ParseStatusCode.FAILED, ParseStatusCode.EXCEPTION, (reason,))
-
-
-def failed_row(url: str, reason: str, plugin: str = "") -> tuple[Mutation, ParseOutcome]:
-    """Return the row changes and the outcome of a page whose parse was stopped.
-
-    The parse mark that a parse of the same fetch may have set is removed, so that ``-resume`` tries the page again.
-    """
-    row = WebPage(fields=frozenset())
-    row.parse_status = status = failed_parse_status(reason)
-    mutation = row.mutation()
-    assert mutation is not None
-    mutation = mutation._replace(deletes={WebPage.markers.family: [Mark.PARSE.encode()]})
-    message = "" if plugin else f"Unable to successfully parse content {url}: {reason}"
-    return mutation, ParseOutcome("failed", status, message=message, failed_plugin=plugin)
-
-
-def _wire_outcome(outcome: ParseOutcome) -> WireParseOutcome:
-    label, status, removed, message, plugin, skipped = outcome
-    if status is None:
-        wire_status = None
-    else:
-        wire_status = int(status.major), int(status.minor), tuple(map(_valid_utf8, status.args))
-    return WireParseOutcome(label, wire_status, tuple(map(_valid_utf8, removed)), _valid_utf8(message), plugin, skipped)
-
-
-def _wire_parse(parse: Parse) -> WireParse:
-    return WireParse(
-        _valid_utf8(parse.text),
-        _valid_utf8(parse.title),
-        [(_valid_utf8(url), _valid_utf8(anchor)) for url, anchor in parse.outlinks],
-        int(parse.major),
-        int(parse.minor),
-        tuple(map(_valid_utf8, parse.args)),
-        {_valid_utf8(name): value for name, value in parse.metadata.items()},
-        parse.nofollow,
-    )
-
-
-def _valid_utf8(text: str) -> str:
-    """Return a text that UTF-8 can encode: lone surrogates become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+            return ParseResponse(parse=WireParse.from_parse(Parse("", "", (), *failed_parse_status(reason))))
+        mutation, outcome = failed_row(unreverse_url(request.key_or_url), valid_utf8(reason), plugin)
+        return ParseResponse(*mutation, outcome=WireParseOutcome.from_outcome(outcome))
 
 
 def _take_printed(printed: io.StringIO) -> str:
@@ -268,17 +140,12 @@ def _take_printed(printed: io.StringIO) -> str:
     if text:
         printed.seek(0)
         printed.truncate()
-    return _valid_utf8(text[:_MAX_PRINTED_CHARS])
+    return valid_utf8(text[:_MAX_PRINTED_CHARS])
 
 
 def _send_response(sink: IO[bytes], response: ParseResponse) -> None:
     sink.write(encode_frame(response))
     sink.flush()
-
-
-def _read_frame(source: IO[bytes]) -> bytes:
-    head = source.read(LENGTH_PREFIX.size)
-    return source.read(LENGTH_PREFIX.unpack(head)[0]) if len(head) == LENGTH_PREFIX.size else b""
 
 
 def _limit_memory(max_bytes: int) -> None:
@@ -301,8 +168,3 @@ def _exit_with_parent(parent: int) -> None:
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:  # it ended before prctl
         os._exit(1)
-
-
-def _wire_entry(entry: SitemapEntry) -> tuple[str, int | None, str | None, float, dict[str, str]]:
-    extensions = {_valid_utf8(name): _valid_utf8(value) for name, value in entry.extensions.items()}
-    return _valid_utf8(entry.url), entry.last_modified, entry.change_frequency, entry.priority, extensions

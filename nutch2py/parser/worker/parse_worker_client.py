@@ -28,23 +28,23 @@ import msgspec
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError, NutchError
-from nutch2py.interfaces import Outlink, Parse
+from nutch2py.interfaces import Parse
 from nutch2py.parser.row_parser import ParseOutcome, RowParser
 from nutch2py.parser.sitemap.sitemap_parser import SitemapEntry
 from nutch2py.parser.sitemap.sitemap_row_parser import SitemapRowParser
 from nutch2py.parser.worker.domain_budget import DomainTimeBudget
-from nutch2py.parser.worker.parse_worker import (
-    LENGTH_PREFIX,
-    MAX_RESPONSE_BYTES,
+from nutch2py.parser.worker.parse_protocol import (
     ParseRequest,
     ParseResponse,
     ParseWorkerSettings,
     encode_frame,
     failed_parse_status,
     failed_row,
+    take_response,
 )
 from nutch2py.records.record import Field, Mutation
 from nutch2py.records.webpage import WebPage
+from nutch2py.support.invariants import not_none
 from nutch2py.support.reporting import warn
 from nutch2py.url.keys import unreverse_url
 
@@ -105,11 +105,11 @@ class ParseWorkerClient:
                 mutation, outcome = failed_row(unreverse_url(key), response)
                 yield ParsedRow(key, page, mutation, outcome, {})
                 continue
-            assert response.outcome is not None
+            outcome = not_none(response.outcome, "outcome").to_outcome()
             changes = Mutation(response.puts, response.deletes, response.cleared)
             changed = changes if any(changes) else None
             listed = dict(each.to_pair() for each in response.sitemap_entries)
-            yield ParsedRow(key, page, changed, response.outcome.to_outcome(), listed)
+            yield ParsedRow(key, page, changed, outcome, listed)
 
     def parse_row(self, key: str, page: WebPage) -> ParseOutcome:
         """Parse one row and set the fields of ``page`` that Nutch's ParserJob writes."""
@@ -124,10 +124,8 @@ class ParseWorkerClient:
         ((_, response),) = self._exchange(iter([(url, request)]))
         if isinstance(response, str):
             return Parse("", "", (), *failed_parse_status(response))
-        assert response.parse is not None
         page.apply_mutation(Mutation(response.puts, response.deletes, response.cleared))
-        text, title, links, major, minor, args, metadata, nofollow = msgspec.structs.astuple(response.parse)
-        return Parse(text, title, [Outlink(*link) for link in links], major, minor, args, metadata, nofollow)
+        return not_none(response.parse, "parse").to_parse()
 
     def close(self) -> None:
         """Stop the worker if it runs; the next page starts a new one."""
@@ -158,7 +156,7 @@ class ParseWorkerClient:
                 if not waiting:
                     return
                 tag, request, packed = waiting[0]
-                response = self._receive_response(request.timeout_seconds)
+                response = self._receive_response(request)
                 waiting.popleft()
                 ahead -= len(packed)
                 before, started = started, time.monotonic()
@@ -176,15 +174,20 @@ class ParseWorkerClient:
             if waiting:  # the caller stopped: pending responses would be read as those of later requests
                 self.close()
 
-    def _receive_response(self, seconds: float) -> ParseResponse | str:
-        assert self._worker is not None
+    def _receive_response(self, request: ParseRequest) -> ParseResponse | str:
+        seconds = request.timeout_seconds
         try:
-            response = self._worker.receive(seconds + _KILL_GRACE_SECONDS if seconds else None)
+            response = self._running_worker().receive(seconds + _KILL_GRACE_SECONDS if seconds else None)
         except TimeoutError:
             return self._timeout_reason(seconds)
+        except _InvalidResponseError as error:
+            return str(error)
         except _WorkerExitedError as error:
             return self._timeout_reason(seconds) if error.exit_code == -signal.SIGALRM else str(error)
-        return _check_response(response)
+        response = _check_response(response)
+        if (response.parse if request.kind == "parse" else response.outcome) is None:
+            return "the parser process sent an incomplete response"
+        return response
 
     def _timeout_reason(self, seconds: float) -> str:
         name = (
@@ -217,12 +220,16 @@ class _WorkerExitedError(Exception):
         self.exit_code = code
 
 
+class _InvalidResponseError(Exception):
+    """The worker sent something else than a response: a page controls it, or corrupted its memory."""
+
+
 class _WorkerProcess:
     """A running worker that has reported to be ready."""
 
     def __init__(self, conf: Configuration) -> None:
         self._max_memory_mb = conf.get_int("parser.child.memory.mb", 1024)
-        self._process = subprocess.Popen(
+        self._process = subprocess.Popen(  # noqa: S603 - no shell; this Python
             [sys.executable, "-c", _BOOTSTRAP_CODE, json.dumps([os.path.abspath(p) for p in sys.path])],  # noqa: PTH100
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -230,9 +237,8 @@ class _WorkerProcess:
             pipesize=_PIPE_BYTES,
         )
         self.terminate = weakref.finalize(self, _terminate, self._process)
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._sink, self._source = self._process.stdin.fileno(), self._process.stdout.fileno()
+        self._sink = not_none(self._process.stdin, "stdin").fileno()
+        self._source = not_none(self._process.stdout, "stdout").fileno()
         os.set_blocking(self._sink, False)
         self._to_send: deque[memoryview] = deque()
         self._received = bytearray()
@@ -242,7 +248,7 @@ class _WorkerProcess:
         self.send(encode_frame(ParseWorkerSettings(conf.raw_properties(), folders, str(conf.base_dir), os.getpid())))
         try:
             _check_response(self.receive(_START_TIMEOUT_SECONDS))
-        except (TimeoutError, _WorkerExitedError) as error:
+        except (TimeoutError, _WorkerExitedError, _InvalidResponseError) as error:
             self.terminate()
             reason = str(error) or f"it is not ready after {_START_TIMEOUT_SECONDS:g} s"
             raise NutchError(
@@ -269,20 +275,17 @@ class _WorkerProcess:
         Raises:
             TimeoutError: No response after ``seconds``.
             _WorkerExitedError: The worker exited before it responded.
+            _InvalidResponseError: The worker broke the protocol; it is killed.
         """
         deadline = None if seconds is None else time.monotonic() + seconds
         while True:
-            if len(self._received) >= LENGTH_PREFIX.size:
-                (length,) = LENGTH_PREFIX.unpack_from(self._received)
-                if length > MAX_RESPONSE_BYTES:
-                    self._process.kill()
-                    raise _WorkerExitedError(self._process.wait(), self._max_memory_mb)
-                end = LENGTH_PREFIX.size + length
-                if len(self._received) >= end:
-                    with memoryview(self._received) as view:
-                        response = msgspec.msgpack.decode(view[LENGTH_PREFIX.size : end], type=ParseResponse)
-                    del self._received[:end]
-                    return response
+            try:
+                response = take_response(self._received)
+            except msgspec.MsgspecError as error:
+                self._process.kill()
+                raise _InvalidResponseError(f"the parser process sent an invalid response: {error}") from error
+            if response is not None:
+                return response
             wait = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
             ready = self._poll.poll(wait)
             if not ready:

@@ -17,6 +17,7 @@ from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.rest.state_dir import validate_name
 from nutch2py.support.atomic_files import replace_file
 from nutch2py.support.file_locks import file_lock
+from nutch2py.support.invariants import not_none
 
 _PREFIX = "n2p_"
 _RATE_PREFIX = "rate="
@@ -80,18 +81,18 @@ class TokenStore:
         return self._load().get(_digest(token))
 
     def _load(self) -> dict[str, Caller]:
-        assert self.path is not None
+        path = not_none(self.path, "rest.tokens.file")
         with self._lock:
             try:
-                status = self.path.stat()
+                status = path.stat()
                 stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
                 if stamp != self._stamp:
-                    self._callers = _parse_file(self.path)
+                    self._callers = _parse_file(path)
                     # a file changed just now can change again within the resolution of its time stamp
                     self._stamp = stamp if time.time_ns() - status.st_mtime_ns > _MTIME_GRACE_NS else None
             except OSError as error:
                 raise ConfigurationError(
-                    f"cannot read the tokens in {self.path}: {error.strerror}: create one with nutch2py token NAME, "
+                    f"cannot read the tokens in {path}: {error.strerror}: create one with nutch2py token NAME, "
                     "or correct rest.tokens.file"
                 ) from error
             return self._callers

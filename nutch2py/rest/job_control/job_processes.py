@@ -273,8 +273,8 @@ def _spawn(folder: Path, lock: int, conf: Configuration, command_args: list[str]
     args = [str(folder / SEEDS_FILE) if arg == SEEDS_FILE else arg for arg in command_args]
     command = [sys.executable, "-m", "nutch2py", *args, "--conf", str(folder / "conf")]
     environment = {**os.environ, "JOB": str(folder), "BASE": str(conf.base_dir), "PYTHONUNBUFFERED": "1"}
-    return subprocess.Popen(
-        ["sh", "-c", _WRAPPER_SCRIPT, "sh", *command],
+    return subprocess.Popen(  # noqa: S603 - the shell reads a constant; the arguments are words, not code
+        ["/bin/sh", "-c", _WRAPPER_SCRIPT, "sh", *command],
         cwd=folder, env=environment, pass_fds=[lock], start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip

@@ -57,17 +57,13 @@ def run_evaluation(
 
         everything = {**scores, "mean": mean_metrics([*scores.values()]), "ceiling": best}
         plain = {
-            name: {**each._asdict(), "precision": _with_text_keys(each.precision)} for name, each in everything.items()
+            name: {**each._asdict(), "precision": {str(rank): value for rank, value in each.precision.items()}}
+            for name, each in everything.items()
         }
         print(orjson.dumps(plain).decode())
     else:
         print(format_metrics_table(scores, best), end="")
     return 0
-
-
-def _with_text_keys(precision: object) -> dict[str, float]:
-    assert isinstance(precision, dict)
-    return {str(rank): value for rank, value in precision.items()}
 
 
 def _append_missing(path: Path, missing: dict[tuple[str, str], str]) -> None:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from nutch2py.errors import StoreError
 from nutch2py.records.record import Columns, Mutation
 from nutch2py.support.clock import now_ms
+from nutch2py.support.invariants import not_none
 from nutch2py.table.crawl_clock import CrawlClock
 from nutch2py.table.data_store import RowCells, WriteBatch, encode_row_key
 from nutch2py.table.embedded import blobs
@@ -136,14 +137,14 @@ class EmbeddedBatch(WriteBatch):
             rows[row] = [*listed, change] if listed else (change,)
 
     def _add_content(self, qualifier: bytes, row: bytes, change: FamilyChange) -> None:
-        assert self._content_database is not None
+        database = not_none(self._content_database, "database of contents")
         value = change.puts.get(qualifier)
         change = replace(
             change,
             puts={} if value is None else {qualifier: blobs.compress(value)},
             deletes=[qualifier] if qualifier in change.deletes else (),
         )
-        self._add_change(self._content_database, row, change)
+        self._add_change(database, row, change)
 
     def _count_write(self, size: int) -> None:
         self._row_count += 1
@@ -199,7 +200,7 @@ class EmbeddedBatch(WriteBatch):
         release_mapped_pages: Callable[[], object],
     ) -> None:
         """Write references to the contents just stored; record contents that no row refers to any more."""
-        assert self._content_database is not None
+        database = not_none(self._content_database, "database of contents")
         referring: dict[bytes, list[FamilyChange]] = {}
         new: set[bytes] = set()
         for row, listed in stored.items():
@@ -212,9 +213,7 @@ class EmbeddedBatch(WriteBatch):
                     number += 1
                 numbered.append(replace(change, puts=put))
             referring[row] = numbered
-        before, after = apply_changes(
-            txn, handles[self._content_database], referring, release_mapped_pages, read_all=True
-        )
+        before, after = apply_changes(txn, handles[database], referring, release_mapped_pages, read_all=True)
         lost = (_content_numbers(before) | new) - _content_numbers(after)
         for garbage in sorted(lost):
             txn.put(garbage, b"", db=handles[GARBAGE_DATABASE])

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from nutch2py.records.cells import encode_text
 from nutch2py.records.webpage import WebPage
+from nutch2py.support.invariants import not_none
 from nutch2py.table.embedded import blobs
 from nutch2py.table.embedded.database_selection import DatabaseSelection, PackedRow
 from nutch2py.table.embedded.storage.packing import (
@@ -230,9 +231,9 @@ def scan_rows(
 def _load_contents(
     get_files: Callable[[], TableFiles], selection: DatabaseSelection, rows: PackedRows, mark: MarkCondition | None
 ) -> Iterator[tuple[bytes, PackedRow]]:
-    assert selection.content_index is not None
-    for part in blobs.split_by_size(rows, selection.content_index, _CONTENT_ROWS, _CONTENT_BYTES):
-        filled, missing = blobs.load_contents(get_files(), selection.content_index, part)
+    index = not_none(selection.content_index, "index of the contents")
+    for part in blobs.split_by_size(rows, index, _CONTENT_ROWS, _CONTENT_BYTES):
+        filled, missing = blobs.load_contents(get_files(), index, part)
         if missing:  # another process has replaced them since this chunk was read
             again = read_marked_rows(get_files(), selection, missing, mark)
             filled = sorted({**dict(filled), **again}.items())

@@ -127,7 +127,7 @@ class HadoopClient(NamedTuple):
     def _run_once(command: tuple[str, ...], max_seconds: float | None) -> subprocess.CompletedProcess[bytes]:
         """Run a command once; the YARN client retries by itself, 15 minutes or as configured."""
         try:
-            return subprocess.run(
+            return subprocess.run(  # noqa: S603 - no shell; the configured Hadoop client
                 command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=max_seconds
             )
         except subprocess.TimeoutExpired as error:

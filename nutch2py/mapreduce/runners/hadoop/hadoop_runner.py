@@ -34,6 +34,7 @@ from nutch2py.mapreduce.runners.job_dir import add_java_tmpdir
 from nutch2py.mapreduce.runners.mrjob_compat import JobKeyMixin, mrjob_importable
 from nutch2py.mapreduce.runners.task_exit import describe_exit
 from nutch2py.mapreduce.task_progress import ProgressMonitor
+from nutch2py.support.invariants import not_none
 from nutch2py.support.reporting import warn
 from nutch2py.support.retry import report_outage, report_recovery, service_wait_seconds
 
@@ -255,19 +256,18 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
         environment["HADOOP_CLIENT_OPTS"] = add_java_tmpdir(
             env.get("HADOOP_CLIENT_OPTS", ""), self._get_local_tmp_dir()
         )
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - no shell; the configured Hadoop client
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, start_new_session=True
         )
-        assert process.stdin is not None
-        assert process.stdout is not None
+        stdin, stdout = not_none(process.stdin, "stdin"), not_none(process.stdout, "stdout")
         try:
-            found: dict[str, Any] = _interpret_hadoop_jar_command_stderr(self._watch_output(process.stdout))
+            found: dict[str, Any] = _interpret_hadoop_jar_command_stderr(self._watch_output(stdout))
             code = process.wait()
         finally:
             if self._queue_monitor is not None:
                 self._queue_monitor.cancel()
-            process.stdin.close()
-            process.stdout.close()
+            stdin.close()
+            stdout.close()
             self._await_watchdog(process)
         self.application = found.get("application_id") or self.application
         if code == 0:

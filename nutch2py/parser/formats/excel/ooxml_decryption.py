@@ -44,7 +44,7 @@ def decrypt_package(info: bytes, package: bytes) -> bytes | None:
 def _decrypt_aes(key: bytes, data: bytes, iv: bytes | None = None) -> bytes:
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-    mode = modes.CBC(iv) if iv is not None else modes.ECB()
+    mode = modes.CBC(iv) if iv is not None else modes.ECB()  # noqa: S305 - the mode of the format
     cipher = Cipher(algorithms.AES(key), mode).decryptor()
     return cipher.update(data) + cipher.finalize()
 
@@ -56,6 +56,10 @@ def _iterate_hash(name: str, salt: bytes, spins: int) -> bytes:
     return digest
 
 
+def _sha1(data: bytes) -> bytes:
+    return hashlib.sha1(data, usedforsecurity=False).digest()
+
+
 def _decrypt_standard(info: bytes, data: bytes) -> bytes | None:
     (length,) = struct.unpack_from("<I", info, 8)
     (bits,) = struct.unpack_from("<I", info, 12 + 16)
@@ -63,11 +67,9 @@ def _decrypt_standard(info: bytes, data: bytes) -> bytes | None:
         return None
     at = 12 + length
     salt, verifier, expected = info[at + 4 : at + 20], info[at + 20 : at + 36], info[at + 40 : at + 72]
-    digest = hashlib.sha1(_iterate_hash("sha1", salt, _STANDARD_SPINS) + bytes(4)).digest()
-    key = b"".join(
-        hashlib.sha1(bytes(pad ^ byte for byte in digest.ljust(64, b"\0"))).digest() for pad in (0x36, 0x5C)
-    )[: bits // 8]
-    if hashlib.sha1(_decrypt_aes(key, verifier)).digest() != _decrypt_aes(key, expected)[:20]:
+    digest = _sha1(_iterate_hash("sha1", salt, _STANDARD_SPINS) + bytes(4))
+    key = b"".join(_sha1(bytes(pad ^ byte for byte in digest.ljust(64, b"\0"))) for pad in (0x36, 0x5C))[: bits // 8]
+    if _sha1(_decrypt_aes(key, verifier)) != _decrypt_aes(key, expected)[:20]:
         return None
     return _decrypt_aes(key, data)
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 from itertools import cycle, islice
 
-_DEFAULT_PASSWORD = "VelvetSweatshop"
+_DEFAULT_PASSWORD = "VelvetSweatshop"  # noqa: S105 - public: Excel opens files with it without asking
 _BLOCK_BYTES = 1024  # of the stream, encrypted with one key
 _XOR, _RC4 = 0, 1
 _XOR_PAD = 0xBB  # the sixteenth byte of an XOR key, after the fifteen of the password
@@ -66,17 +66,25 @@ def _rotate_left(byte: int, bits: int) -> int:
     return (byte << bits | byte >> (8 - bits)) & 0xFF
 
 
+def _md5(data: bytes) -> bytes:
+    return hashlib.md5(data, usedforsecurity=False).digest()
+
+
+def _sha1(data: bytes) -> bytes:
+    return hashlib.sha1(data, usedforsecurity=False).digest()
+
+
 def _derive_rc4_key(info: bytes) -> Callable[[int], bytes] | None:
     """Return a function from block number to key, None for another password. ``info``: salt, verifier and its hash."""
     salt, verifier, expected = info[:16], info[16:32], info[32:48]
-    first = hashlib.md5(_DEFAULT_PASSWORD.encode("utf-16-le")).digest()[:_WEAK_KEY_BYTES]
-    weak = hashlib.md5((first + salt) * _HASH_REPEATS).digest()[:_WEAK_KEY_BYTES]
+    first = _md5(_DEFAULT_PASSWORD.encode("utf-16-le"))[:_WEAK_KEY_BYTES]
+    weak = _md5((first + salt) * _HASH_REPEATS)[:_WEAK_KEY_BYTES]
 
     def key_of(block: int) -> bytes:
-        return hashlib.md5(weak + struct.pack("<I", block)).digest()
+        return _md5(weak + struct.pack("<I", block))
 
     opened = _rc4(key_of(0), verifier + expected)
-    return key_of if len(expected) == 16 and hashlib.md5(opened[:16]).digest() == opened[16:] else None
+    return key_of if len(expected) == 16 and _md5(opened[:16]) == opened[16:] else None
 
 
 def _derive_crypto_api_key(info: bytes) -> Callable[[int], bytes] | None:
@@ -86,14 +94,14 @@ def _derive_crypto_api_key(info: bytes) -> Callable[[int], bytes] | None:
     salt, verifier, expected = info[at : at + 16], info[at + 16 : at + 32], info[at + 36 : at + 56]
     if (bits or 40) not in _RC4_BITS or len(expected) < 20:
         return None
-    digest = hashlib.sha1(salt + _DEFAULT_PASSWORD.encode("utf-16-le")).digest()
+    digest = _sha1(salt + _DEFAULT_PASSWORD.encode("utf-16-le"))
 
     def key_of(block: int) -> bytes:
-        key = hashlib.sha1(digest + struct.pack("<I", block)).digest()[: (bits or 40) // 8]
+        key = _sha1(digest + struct.pack("<I", block))[: (bits or 40) // 8]
         return key.ljust(16, b"\0") if len(key) == _WEAK_KEY_BYTES else key
 
     opened = _rc4(key_of(0), verifier + expected)
-    return key_of if hashlib.sha1(opened[:16]).digest() == opened[16:36] else None
+    return key_of if _sha1(opened[:16]) == opened[16:36] else None
 
 
 def _rc4(key: bytes, data: bytes) -> bytes:

@@ -14,6 +14,7 @@ import select
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from nutch2py.support.invariants import not_none
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
 from nutch2py.table.hbase.thrift_client.hbase_errors import CALL_ERRORS, SERVER_ERRORS, ErrorCondition, error_conditions
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress
@@ -138,8 +139,7 @@ class TableScanner:
 
     def _receive_rows(self) -> tuple[list[Any], bool]:
         """Return the requested rows, and whether they are the last."""
-        assert self._pending is not None
-        (link, number, before), self._pending = self._pending, None
+        (link, number, before), self._pending = not_none(self._pending, "pending read"), None
         with self._gateways.return_after(link):
             rows: list[Any] = link.client._recv("scannerGetList")
         self._budget.adjust(len(rows), link.socket.received - before)

@@ -18,6 +18,7 @@ from functools import cached_property
 from ipaddress import ip_address
 from typing import TypeVar
 
+from nutch2py.support.invariants import not_none
 from nutch2py.support.retry import ServiceRetry
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
 from nutch2py.table.hbase.thrift_client.hbase_errors import (
@@ -80,7 +81,7 @@ class ThriftGatewayPool:
         self._process_id = os.getpid()
         self._idle: list[GatewayConnection] = []
         self._failed_until: dict[GatewayAddress, float] = {}
-        self._turn = random.randrange(len(addresses))
+        self._turn = random.randrange(len(addresses))  # noqa: S311 - spreads the load
 
     def has_live_gateway(self) -> bool:
         """Return whether a gateway has not failed recently."""
@@ -113,7 +114,7 @@ class ThriftGatewayPool:
                 for link in self._idle:
                     link.detach()
                 self._idle, self._process_id = [], os.getpid()
-                self._turn = random.randrange(len(self.addresses))
+                self._turn = random.randrange(len(self.addresses))  # noqa: S311 - spreads the load
             oldest = time.monotonic() - self.settings.max_idle
             stale = [link for link in self._idle if link.last_used < oldest]
             self._idle = [link for link in self._idle if link.last_used >= oldest]
@@ -126,7 +127,7 @@ class ThriftGatewayPool:
             link.close()
         if found is not None:
             return found
-        assert address is not None
+        address = not_none(address, "address")
         try:
             return GatewayConnection(address, self.settings)
         except CALL_ERRORS:
