@@ -30,6 +30,10 @@ def main(argv: list[str] | None = None) -> int:
         from bench.ranking.__main__ import main as ranking
 
         return ranking(arguments[1:])
+    if arguments[:1] == ["judged"]:
+        from bench.judged.__main__ import main as judged
+
+        return judged(arguments[1:])
     if arguments[:1] == ["scale"]:
         from bench.scaling.__main__ import main as scale
 
@@ -42,6 +46,7 @@ def main(argv: list[str] | None = None) -> int:
             [
                 *(f"{name}: {(module.__doc__ or '').splitlines()[0]}" for name, module in modules.items()),
                 "ranking FOLDER: relevance of results (docs/ranking.md); see bench ranking --help",
+                "judged: public judged collections, next to BM25 (docs/ranking.md); see bench judged --help",
                 "scale: modelled cost of jobs on 1 to 100 nodes (docs/scale.md); see bench scale --help",
             ]
         ),

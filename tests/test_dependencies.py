@@ -51,7 +51,7 @@ def declared(*requirements: str) -> set[str]:
 
 REQUIRED = declared(*PROJECT["project"]["dependencies"])
 EXTRAS = declared(*(text for texts in PROJECT["project"]["optional-dependencies"].values() for text in texts))
-TESTS = declared(*PROJECT["dependency-groups"]["test"], *PROJECT["dependency-groups"]["fuzz"])
+TESTS = declared(*(each for group in ("test", "bench", "fuzz") for each in PROJECT["dependency-groups"][group]))
 
 
 def test_imports_of_package_are_declared() -> None:

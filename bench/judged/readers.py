@@ -1,0 +1,82 @@
+"""Readers of the files of judged collections: SQuAD's JSON, SMART (``.I``, ``.T``, ``.W``), and NPL's."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.judged.collection import Document, JudgedCollection
+
+
+def read_squad(name: str, language: str, files: Sequence[Path], titles: bool = True) -> JudgedCollection:
+    """Return the collection of questions whose paragraph is the answer; equal paragraphs are one document.
+
+    ``titles``: whether the titles of articles are those of their paragraphs.
+    """
+    documents: dict[str, Document] = {}
+    queries: dict[str, str] = {}
+    judgements: dict[str, dict[str, int]] = {}
+    known: dict[str, str] = {}
+    for file in files:
+        for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
+            title = article.get("title", "").replace("_", " ") if titles else ""
+            for paragraph in article["paragraphs"]:
+                text = paragraph["context"]
+                # JSQuAD has its titles in the paragraphs, before a separator
+                if " [SEP] " in text:
+                    text = text.split(" [SEP] ", 1)[1]
+                key = known.setdefault(text, str(len(known) + 1))
+                documents.setdefault(key, Document(title, text))
+                for question in paragraph["qas"]:
+                    query_id = str(question["id"])
+                    queries[query_id] = question["question"]
+                    judgements[query_id] = {key: 1}
+    return JudgedCollection(name, language, documents, queries, judgements)
+
+
+def read_smart(name: str, documents: Path, queries: Path, judgements: Path, by_order: bool = False) -> JudgedCollection:
+    """Return a collection in SMART's form.
+
+    ``judgements`` has lines of query, document and more.
+    ``by_order``: judgements number the queries by their order (Cranfield).
+    """
+    texts = {key: Document(parts.get("T", ""), parts.get("W", "")) for key, parts in _entries(documents)}
+    asked = {
+        str(place) if by_order else key: parts.get("W", "") for place, (key, parts) in enumerate(_entries(queries), 1)
+    }
+    relevant: dict[str, dict[str, int]] = {}
+    for line in judgements.read_text("latin-1").splitlines():
+        values = line.split()
+        if len(values) < 2:
+            continue
+        query, document = values[0].lstrip("0"), values[1].lstrip("0")
+        if by_order and int(values[2]) < 1:
+            continue  # Cranfield's -1: no relevance
+        relevant.setdefault(query, {})[document] = 1
+    found = {key: document for key, document in texts.items() if document.title or document.text}
+    return JudgedCollection(name, "en", found, asked, relevant)
+
+
+def read_npl(name: str, documents: Path, queries: Path, judgements: Path) -> JudgedCollection:
+    """Return the NPL collection: parts that end with a slash, each starting with its number."""
+    texts = {key: Document("", text) for key, text in _parts(documents)}
+    relevant = {key: dict.fromkeys(text.split(), 1) for key, text in _parts(judgements)}
+    return JudgedCollection(name, "en", texts, {key: text.lower() for key, text in _parts(queries)}, relevant)
+
+
+def _entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield number and fields of each part that starts with ``.I number``; a field starts with a line ``.T``."""
+    for entry in re.split(r"^\.I\s+", file.read_text("latin-1"), flags=re.MULTILINE)[1:]:
+        number, _, rest = entry.partition("\n")
+        parts = re.split(r"^\.([A-Z])\s*$", rest, flags=re.MULTILINE)
+        fields = dict(zip(parts[1::2], (" ".join(part.split()) for part in parts[2::2]), strict=True))
+        yield str(int(number)), fields
+
+
+def _parts(file: Path) -> Iterator[tuple[str, str]]:
+    for part in re.split(r"^\s*/\s*$", file.read_text("latin-1"), flags=re.MULTILINE):
+        number, _, text = part.strip().partition("\n")
+        if number:
+            yield number.strip(), " ".join(text.split())
