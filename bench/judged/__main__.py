@@ -91,7 +91,13 @@ def _parser() -> argparse.ArgumentParser:
         "-collections", default="", metavar="NAMES", help="prefixes of names, separated by commas (default: all)"
     )
     parser.add_argument("-half", choices=[*HALVES, BOTH], default=REPORTING, help="queries to ask (reporting)")
-    parser.add_argument("-limit", type=int, default=0, metavar="N", help="ask a sample of N queries of each table")
+    parser.add_argument(
+        "-limit",
+        type=int,
+        default=500,
+        metavar="N",
+        help="ask a sample of N queries of each table at most (500; 0: all)",
+    )
     parser.add_argument(
         "-folder", type=Path, default=_CACHE, help="folder of the collections' files (.cache/collections)"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from bench.judged.collection import Document, JudgedCollection
 def read_squad(name: str, language: str, files: Sequence[Path], titles: bool = True) -> JudgedCollection:
     """Return the collection of questions whose paragraph is the answer; equal paragraphs are one document.
 
+    Questions without an answer (SQuAD 2) are skipped.
     ``titles``: whether the titles of articles are those of their paragraphs.
     """
     documents: dict[str, Document] = {}
@@ -20,7 +22,8 @@ def read_squad(name: str, language: str, files: Sequence[Path], titles: bool = T
     judgements: dict[str, dict[str, int]] = {}
     known: dict[str, str] = {}
     for file in files:
-        for article in json.loads(file.read_text(encoding="utf-8"))["data"]:
+        data = file.read_bytes()
+        for article in json.loads(gzip.decompress(data) if file.suffix == ".gz" else data)["data"]:
             title = article.get("title", "").replace("_", " ") if titles else ""
             for paragraph in article["paragraphs"]:
                 text = paragraph["context"]
@@ -30,6 +33,8 @@ def read_squad(name: str, language: str, files: Sequence[Path], titles: bool = T
                 key = known.setdefault(text, str(len(known) + 1))
                 documents.setdefault(key, Document(title, text))
                 for question in paragraph["qas"]:
+                    if question.get("is_impossible") or not question.get("answers"):
+                        continue
                     query_id = str(question["id"])
                     queries[query_id] = question["question"]
                     judgements[query_id] = {key: 1}

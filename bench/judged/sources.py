@@ -148,6 +148,51 @@ SOURCES: dict[str, Source] = {
         ],
         partial(read_squad, "korquad", "ko"),
     ),
+    "persianqa": Source(
+        "sajjjadayobi/PersianQA",
+        "ba4806eb7894b1e78e214e16e7e717840c129450",
+        "GPL-3.0",
+        [
+            ("dataset/pqa_test.json", "99f5cd13d25bf0696d3a841bd3e764841fcf0684b5919f81cd875db9d74b14a2"),
+        ],
+        partial(read_squad, "persianqa", "fa"),
+    ),
+    "faquad": Source(
+        "liafacom/faquad",
+        "6ad978f20672bb41625b3b71fbe4a88b893d0a86",
+        "CC BY 4.0",
+        [
+            ("data/dataset.json", "bd515d8890a9ff02a50aeb07ce76be408be54e9e384ce989caec1045a8e04588"),
+        ],
+        partial(read_squad, "faquad", "pt"),
+    ),
+    "squad-it": Source(
+        "crux82/squad-it",
+        "86a19baebed654d07c4e790c07d39a02ceb6b15f",
+        "CC BY-SA 4.0",
+        [
+            ("SQuAD_it-test.json.gz", "25986c617cc7d58e82e916755b8a5684e5efae69835332858a6534a304cd293c"),
+        ],
+        partial(read_squad, "squad-it", "it"),
+    ),
+    "squad-sv": Source(
+        "susumu2357/SQuAD_v2_sv",
+        "4bbd3fd1402798c16dfb08ccc3bb49bd445cce95",
+        "Apache-2.0",
+        [
+            ("squad_dev_v2_sv.json.gz", "6d00adbe88ce07cea97a8bf784b5426dc36302bcf3f79302fcae054ad1017260"),
+        ],
+        partial(read_squad, "squad-sv", "sv"),
+    ),
+    "arcd": Source(
+        "husseinmozannar/SOQAL",
+        "1229d34aa2b7a0b9a2e4858c9268e68f45d7e3c4",
+        "MIT",
+        [
+            ("data/arcd.json", "9d17bd7a4830dbcc12d4b042974138650cc69ee576c6e991050120448cd07633"),
+        ],
+        partial(read_squad, "arcd", "ar"),
+    ),
     "xquad-en": Source(
         "deepmind/xquad",
         "60cac411649156efb6aab9dd4c9cde787a2c0345",
