@@ -73,8 +73,8 @@ def test_long_outage_logs_start_and_end(clock: Clock, told: list[str], seconds: 
     assert answered
     assert seconds <= took <= min(600, seconds + 15 * 1.25)
     assert told == [
-        "Solr at http://s does not answer (connection refused): trying for 600 s; is solr.server.url right?",
-        f"Solr at http://s answers again, after {took:.0f} s",
+        "Solr at http://s does not respond (connection refused): trying for 600 s; is solr.server.url right?",
+        f"Solr at http://s responds again, after {took:.0f} s",
     ]
 
 
@@ -107,8 +107,8 @@ def test_threads_in_same_outage_log_it_once(clock: Clock, told: list[str]) -> No
     second.succeeded()
     first.succeeded()
     assert [line.partition(" (")[0].partition(", after")[0] for line in told] == [
-        "YARN does not answer",
-        "YARN answers again",
+        "YARN does not respond",
+        "YARN responds again",
     ]
     assert max(map(len, told)) < 250
 
@@ -120,7 +120,7 @@ def test_caller_without_waiting_does_not_end_wait_of_others(clock: Clock, told: 
     assert meet(clock, 1, 0) == (False, 0)  # as the job log does, which is only kept beside the job
     assert meet(clock, 0, 600)[0]
     assert len(told) == 2
-    assert "answers again" in told[1]
+    assert "responds again" in told[1]
 
 
 def test_self_waiting_client_logs_same_lines(told: list[str]) -> None:
@@ -128,7 +128,7 @@ def test_self_waiting_client_logs_same_lines(told: list[str]) -> None:
     report_outage("YARN", "connect to server: h:8032", 60)
     report_recovery("YARN")
     report_recovery("YARN")
-    assert [line.split()[1] for line in told] == ["does", "answers"]
+    assert [line.split()[1] for line in told] == ["does", "responds"]
 
 
 def test_late_response_is_logged(told: list[str]) -> None:
@@ -144,9 +144,9 @@ def test_late_response_is_logged(told: list[str]) -> None:
             assert said.wait(60)
         outage.succeeded()
     assert told[0] == (
-        "Solr at http://s has not answered for 0.01 s: waiting for its answer; is solr.server.url right?"
+        "Solr at http://s has not responded for 0.01 s: waiting for its response; is solr.server.url right?"
     )
-    assert told[1].startswith("Solr at http://s answers again, after ")
+    assert told[1].startswith("Solr at http://s responds again, after ")
 
 
 def test_default_wait_is_ten_minutes_and_can_be_zero() -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from nutch2py.errors import InputError, StoreError
 from nutch2py.joblog.job_entry import JobEntry, JobState
-from nutch2py.joblog.stored_json import decode_stored
+from nutch2py.joblog.stored_json import decode_stored, rename_counters
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, decode_holders
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.clock import now_ms
@@ -70,7 +70,12 @@ def encode_entry(stored: StoredJobEntry) -> DerivedRow:
 def _decode_entry(key: str, row: DerivedRow | None) -> StoredJobEntry | None:
     """Return the decoded row; None for a row that another program or a later version wrote."""
     stored = decode_stored((row.data if row is not None else None) or b"", StoredJobEntry)
-    return stored if stored is not None and entry_key(stored.entry.id) == key else None
+    if stored is None or entry_key(stored.entry.id) != key:
+        return None
+    counters = rename_counters(stored.entry.counters)
+    if counters is stored.entry.counters:
+        return stored
+    return msgspec.structs.replace(stored, entry=replace(stored.entry, counters=counters))
 
 
 def read_entries(store: DataStore[DerivedRow], limit: int, before: str | None = None) -> list[JobEntry]:

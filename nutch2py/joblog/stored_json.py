@@ -18,6 +18,12 @@ _CURRENT_NAMES = {
     "all_hosts": "host_count",
 }
 """Stored field name of older versions -> current field name."""
+_CURRENT_COUNTER_GROUPS = {"links_left_out": "links_skipped"}
+_CURRENT_COUNTERS = {
+    ("IndexerStatus", "refused"): "rejected",
+    ("pagerank", "links_left_out"): "links_skipped",
+}
+"""Stored group and name of a counter of older versions -> current name."""
 _NESTED_OBJECTS = ("entry", "table_stats")  # other objects have names of the crawl as keys: counters, statuses
 
 
@@ -31,6 +37,21 @@ def decode_stored(data: bytes, row_type: type[T]) -> T | None:
         return msgspec.convert(_with_current_names(msgspec.json.decode(data)), row_type)
     except (msgspec.MsgspecError, RecursionError):
         return None
+
+
+def rename_counters(counters: Mapping[str, Mapping[str, int]]) -> Mapping[str, Mapping[str, int]]:
+    """Return the counters of a stored job under their current names."""
+    if not (
+        _CURRENT_COUNTER_GROUPS.keys() & counters.keys()
+        or any(name in counters.get(group, ()) for group, name in _CURRENT_COUNTERS)
+    ):
+        return counters  # the usual case
+    return {
+        _CURRENT_COUNTER_GROUPS.get(group, group): {
+            _CURRENT_COUNTERS.get((group, name), name): count for name, count in counts.items()
+        }
+        for group, counts in counters.items()
+    }
 
 
 def _with_current_names(value: Any) -> Any:

@@ -11,15 +11,15 @@ from nutch2py.search.search_backends import open_search_backend
 
 
 class SearchOutput(NamedTuple):
-    """A result with optional details: ``explanations`` by document id; ``meant``, the corrected query without hits."""
+    """A result with optional details: ``explanations`` by document id; ``corrected_query`` if nothing was found."""
 
     result: SearchResult
     facets: FacetCounts
     explanations: dict[str, str]
-    meant: str
+    corrected_query: str
 
     def to_json(self) -> str:
-        """Return one line of JSON: the result, with ``facets``, ``meant`` and the ``explanation`` of a hit."""
+        """Return one line of JSON: the result, ``facets``, ``corrected_query``, and the ``explanation`` of each hit."""
         import orjson
 
         output = self.result.to_dict()
@@ -28,15 +28,15 @@ class SearchOutput(NamedTuple):
                 hit["explanation"] = self.explanations[hit["id"]]
         if self.facets:
             output["facets"] = {name: dict(values) for name, values in self.facets.items()}
-        if self.meant:
-            output["meant"] = self.meant
+        if self.corrected_query:
+            output["corrected_query"] = self.corrected_query
         return orjson.dumps(output).decode()
 
     def format_text(self, color: bool = False) -> str:
         """Return the output for a terminal, without control characters of pages."""
         parts = [format_for_terminal(self.result, color)]
-        if self.meant:
-            parts.append(f"Did you mean: {replace_unprintable(self.meant)}\n")
+        if self.corrected_query:
+            parts.append(f"Did you mean: {replace_unprintable(self.corrected_query)}\n")
         for name, values in self.facets.items():
             counts = ", ".join(f"{replace_unprintable(value)} ({count})" for value, count in values)
             parts.append(f"{name}: {counts or 'none'}\n")
@@ -55,5 +55,5 @@ def search_with_details(
     result = index.search(query, {}, start, rows)
     counted = index.facets(query, {}) if facets else {}
     explanations = {hit.id: index.explain(query, hit.id) for hit in result.hits} if explain else {}
-    meant = "" if result.total else index.correct_query(query)
-    return SearchOutput(result, counted, {key: text for key, text in explanations.items() if text}, meant)
+    corrected_query = "" if result.total else index.correct_query(query)
+    return SearchOutput(result, counted, {key: text for key, text in explanations.items() if text}, corrected_query)

@@ -74,7 +74,7 @@ class FacetValue(Struct, kw_only=True, frozen=True):
 class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
     """Result of a search: ``total`` pages match. ``cursor``: continues after these hits; None after the last.
 
-    ``meant``: suggested correction of a query with few hits, or "".
+    ``corrected_query``: suggested correction of a query with few hits, or "".
     """
 
     query: str
@@ -84,7 +84,7 @@ class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
     hits: list[SearchHit]
     facets: dict[str, list[FacetValue]]
     cursor: str | None
-    meant: str
+    corrected_query: str
     note: str = ""
 
 

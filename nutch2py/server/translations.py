@@ -17,7 +17,7 @@ _MESSAGES: dict[str, tuple[str, str, str]] = {
     "documents": ("{} documents", "{} Dokumente", "{} 个文档"),
     "narrow": ("Filter", "Eingrenzen", "筛选"),
     "not_narrowed": ("Remove filter {} {}", "Nicht eingrenzen auf {} {}", "取消筛选 {} {}"),
-    "meant": ("Did you mean", "Meinten Sie", "您是不是要找"),
+    "did_you_mean": ("Did you mean", "Meinten Sie", "您是不是要找"),
     "none": ("No document matches {}.", "Kein Dokument passt zu {}.", "没有文档与 {} 匹配。"),
     "none_here": ("No documents here.", "Hier ist kein Dokument.", "这里没有文档。"),
     "only": ("Only {} match.", "Es passen nur {}.", "只有 {} 个匹配。"),

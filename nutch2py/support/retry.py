@@ -75,7 +75,10 @@ class ServiceRetry:
         def warn_slow() -> None:
             use_context()
             _report_once(
-                self.service, since, f"has not answered for {seconds:g} s: waiting for its answer", self.property_name
+                self.service,
+                since,
+                f"has not responded for {seconds:g} s: waiting for its response",
+                self.property_name,
             )
 
         timer = threading.Timer(seconds, warn_slow)
@@ -119,7 +122,7 @@ def report_outage(
 ) -> None:
     """Report that a service is unavailable, how long it is retried, and a possible cause, unless reported already."""
     short = reason if len(reason) <= _MAX_REASON_LENGTH else f"{reason[: _MAX_REASON_LENGTH - 1]}…"
-    _report_once(service, since, f"does not answer ({short}): trying for {seconds:g} s", property_name)
+    _report_once(service, since, f"does not respond ({short}): trying for {seconds:g} s", property_name)
 
 
 def report_recovery(service: str) -> None:
@@ -129,7 +132,7 @@ def report_recovery(service: str) -> None:
     with _lock:
         since = _reported_since.pop(service, None)
     if since is not None:
-        warn(f"{service} answers again, after {time.monotonic() - since:.0f} s")
+        warn(f"{service} responds again, after {time.monotonic() - since:.0f} s")
 
 
 def _report_once(service: str, since: float | None, text: str, setting: str) -> None:

@@ -267,7 +267,7 @@ class DeliverySuite:
         conf = Configuration(given.raw_properties(), [tmp_path, *given.conf_dirs])
         table_of(conf, "org.example:http/0", title="2026-01-01T00:00:00Z")
         table_of(conf, "org.example:http/1", title="not a date")
-        assert index(conf, "-all").count("IndexerStatus", "refused") == 1
+        assert index(conf, "-all").count("IndexerStatus", "rejected") == 1
         assert "1 documents added, 0 deleted, 0 skipped, 1 rejected by the index" in capsys.readouterr().out
         assert server.ids() == ["org.example:http/0"]
 

@@ -171,7 +171,7 @@ def test_search_command_pages_facets_and_explains_solr(crawled, capsys, backend)
     assert main(command) == 1
     assert "Did you mean: equal\n" in capsys.readouterr().out
     assert main([*command, "-json"]) == 1
-    assert json.loads(capsys.readouterr().out)["meant"] == "equal"
+    assert json.loads(capsys.readouterr().out)["corrected_query"] == "equal"
 
 
 @pytest.mark.parametrize("runner", ["inline", "local"])
@@ -209,7 +209,7 @@ def test_job_survives_solr_restart(solr, tmp_path, monkeypatch, capfd, way):
     result = index(conf, "-all")
     restarting[0].join()
     said = capfd.readouterr()
-    assert "does not answer" in said.err
+    assert "does not respond" in said.err
     assert "IndexingJob: 1000 documents added, 0 deleted" in said.out
     assert result.count("IndexerStatus", "added") == 1000
     assert sorted(solr.ids()) == sorted(keys)

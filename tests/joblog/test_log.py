@@ -367,17 +367,18 @@ def test_entry_of_older_version_is_read(store: DataStore[DerivedRow]) -> None:
     row.data = (
         b'{"entry":{"id":"0000000000005-abcdef","job":"fetch","crawl_id":"","batch_id":"b","state":"finished",'
         b'"begun":5,"ended":7,"seen":8,"host":"far","pid":1,"user":"me","exit_code":0,"message":"","done":9,'
-        b'"expected":10,"notes":[],"counters":{"figures":{"done":2,"made":3}},"cpu_ms":1,"peak_bytes":2,'
+        b'"expected":10,"notes":[],"counters":{"figures":{"done":2},"links_left_out":{"x":1},"IndexerStatus":{"refused":3,"added":4}},"cpu_ms":1,"peak_bytes":2,'
         b'"figures":{"made":6,"rows":4,"status":{"seen":4},"score":[0.0,0.5,1.0],"due":1}},'
         b'"token":"t","machine":"another","started":"1","lease":30.0}'
     )
     with store.batch() as batch:
         batch.put(entry_key("0000000000005-abcdef"), row)
     stats = TableStats(6, 4, {"seen": 4}, score=ScoreSummary(0.0, 0.5, 1.0), due=1)
+    counters = {"figures": {"done": 2}, "links_skipped": {"x": 1}, "IndexerStatus": {"rejected": 3, "added": 4}}
     assert read_entries(store, 1) == [
         JobEntry(
             "0000000000005-abcdef", "fetch", "", "b", JobState.FINISHED, 5, 7, 8, "far", 1, "me", 0, rows=9,
-            expected=10, counters={"figures": {"done": 2, "made": 3}}, cpu_ms=1, peak_bytes=2, table_stats=stats,
+            expected=10, counters=counters, cpu_ms=1, peak_bytes=2, table_stats=stats,
         )
     ]  # fmt: skip
 

@@ -71,7 +71,7 @@ class TestBatches:
         assert f"({os.getpid()})" in plain[0].split("\t")[6]
         assert plain[1].split("\t")[6] == "-"
         assert (told[0]["done"], told[0]["count"], told[1]["state"]) == (2, 3, "fetched")
-        assert told[0]["at_work"][0].startswith("fetch on ")
+        assert told[0]["running_jobs"][0].startswith("fetch on ")
 
     def test_dead_generate_is_interrupted_and_running_is_not(self, conf: Configuration) -> None:
         open_store(conf, WebPage).create()
@@ -135,7 +135,7 @@ def test_batch_states_match_rows_after_any_job_order(conf: Configuration, tmp_pa
             told = {name: (each.state, each.done) for name, each in reports.items() if each.state != BatchState.UPDATED}
             assert told == expected, f"step {step}: {job.__name__} {batch}"
             for each in reports.values():
-                assert (each.at_work, each.batch_id in made) == ((), True)
+                assert (each.running_jobs, each.batch_id in made) == ((), True)
                 assert each.state != BatchState.UPDATED or each.done == each.count > 0
             seen.update(each.state for each in reports.values())
     assert seen.keys() >= {"generated", "fetched", "parsed", "updated"}

@@ -70,7 +70,7 @@ def test_lock_holders_are_listed(
         leave(conf, lists, token="far", host="elsewhere")
         first, second, third = list_locks(conf)
         assert (first.id, first.job, first.batch, first.pid, first.alive) == (held.token, "parse", A, os.getpid(), True)
-        assert first.alone == (f"batch {A}",)
+        assert first.exclusive == (f"batch {A}",)
         assert first.since + 60_000 <= first.until
         assert (second.id, second.alive, third.host, third.alive) == (dead.token, False, "elsewhere", None)
         lines = run(conf, capsys, "readdb", "-locks")[1].splitlines()
@@ -81,7 +81,7 @@ def test_lock_holders_are_listed(
         ]
         told = [json.loads(line) for line in run(conf, capsys, "readdb", "-locks", "-json")[1].splitlines()]
         assert [each["alive"] for each in told] == [True, False, None]
-        assert set(told[0]) == {"id", "job", "batch", "host", "pid", "since", "until", "alive", "alone"}
+        assert set(told[0]) == {"id", "job", "batch", "host", "pid", "since", "until", "alive", "exclusive"}
 
 
 def test_locks_of_dead_holders_are_freed(

@@ -138,8 +138,8 @@ def test_json_and_csv_contain_same_data(table: Configuration, capsys: pytest.Cap
     told = json.loads(capsys.readouterr().out)
     assert run(table, *words, "-csv") == 0
     rows = [*csv.reader(io.StringIO(capsys.readouterr().out))]
-    assert rows[0] == ["figure", "name", "value"]
-    values = {(figure, name): value for figure, name, value in rows[1:]}
+    assert rows[0] == ["statistic", "name", "value"]
+    values = {(statistic, name): value for statistic, name, value in rows[1:]}
     assert len(values) == len(rows) - 1
     assert values["rows", ""] == "300"
     assert values["score quantile", "0.5"] == str(told["quantiles"]["score"]["quantiles"]["0.5"])

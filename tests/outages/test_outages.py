@@ -75,7 +75,10 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
 
 @pytest.mark.parametrize(
     ("way", "seconds", "begins"),
-    [("kill", 4, "does not answer (connection refused): trying for 600 s"), ("stop", 11, "has not answered for 10 s")],
+    [
+        ("kill", 4, "does not respond (connection refused): trying for 600 s"),
+        ("stop", 11, "has not responded for 10 s"),
+    ],
 )
 def test_job_waits_for_unavailable_service_and_succeeds(
     stages: Stages, tmp_path: Path, way: str, seconds: float, begins: str
@@ -89,4 +92,4 @@ def test_job_waits_for_unavailable_service_and_succeeds(
     assert (outcome.code, outcome.right) == (0, True), outcome
     first, last = outcome.said
     assert begins in first
-    assert "answers again, after" in last
+    assert "responds again, after" in last

@@ -18,7 +18,7 @@ from tests.server.conftest import fill, running
 from tests.server.test_serve import get
 
 GUIDE = (ROOT / "docs" / "search-api.md").read_text(encoding="utf-8")
-ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "meant", "note"}
+ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "correctedQuery", "note"}
 HIT = {"id", "url", "title", "titleHtml", "snippet", "snippetHtml", "score", "host", "lang", "types", "date", "fields",
        "more", "others"}  # fmt: skip
 
@@ -34,7 +34,7 @@ def raw(server, **arguments):
 
 def test_response_has_all_names_and_lists(either):
     status, found = raw(either, q="needle", lang="en", facets="host,type", fields="anchor,title,none")
-    assert (status, found["total"], found["query"], found["meant"]) == (200, 3, "needle", "")
+    assert (status, found["total"], found["query"], found["correctedQuery"]) == (200, 3, "needle", "")
     assert found.keys() == ANSWER
     for hit in found["hits"]:
         assert hit.keys() == HIT
@@ -43,7 +43,7 @@ def test_response_has_all_names_and_lists(either):
     assert found["facets"]["host"] == [{"value": "b.org", "count": 2}, {"value": "a.org", "count": 1}]
     assert "Evil <em>needle</em> &lt;script&gt;alert(1)&lt;/script&gt;" in {hit["titleHtml"] for hit in found["hits"]}
     assert raw(either, q="")[1]["hits"] == raw(either, q="xylophone")[1]["hits"] == []
-    assert raw(either, q="nedle")[1]["meant"] == "needle"
+    assert raw(either, q="nedle")[1]["correctedQuery"] == "needle"
 
 
 def test_folders_and_dates_narrow_stepwise(either):

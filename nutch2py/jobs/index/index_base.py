@@ -44,12 +44,12 @@ class BaseIndexJob(TableJob[ParametersT]):
         """Commit at the end of a task, and count the documents that the index rejected."""
         writers.commit()
         if writers.rejected:
-            self.count(STATUS_GROUP, "refused", writers.rejected)
+            self.count(STATUS_GROUP, "rejected", writers.rejected)
 
 
 def format_unsent(result: JobResult) -> str:
     """Return the rejected and failed documents as suffix of a summary line; "" for none."""
-    rejected, failed = (result.count(STATUS_GROUP, name) for name in ("refused", "failed"))
+    rejected, failed = (result.count(STATUS_GROUP, name) for name in ("rejected", "failed"))
     return (f", {rejected} rejected by the index" if rejected else "") + (
         f", {failed} failed in a plug-in" if failed else ""
     )

@@ -152,7 +152,7 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
         if unknown is not None and not counts:
             raise unknown
         added, deleted, skipped = (counts.get(name, 0) for name in ("added", "deleted", "skipped"))
-        added -= counts.get("refused", 0)
+        added -= counts.get("rejected", 0)
         log.log(f"{added} documents added, {deleted} deleted, {skipped} skipped{format_unsent(result)}")
         log.log("done.")
         return result

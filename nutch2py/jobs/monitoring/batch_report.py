@@ -35,12 +35,12 @@ class BatchReport(BatchRecord):
         count: Number of rows, -1 if unknown.
         done: Number of rows in this state; None if unknown or not counted.
         age: Seconds since ``time``.
-        at_work: Jobs that run on the batch.
+        running_jobs: Jobs that run on the batch.
     """
 
     done: int | None
     age: int
-    at_work: tuple[str, ...]
+    running_jobs: tuple[str, ...]
 
 
 def list_open_batches(conf: Configuration, count_rows: bool = True) -> list[BatchReport]:

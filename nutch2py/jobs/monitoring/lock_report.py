@@ -31,7 +31,7 @@ class LockReport:
         since: Time at which the lock was taken.
         until: End of its lease without another heartbeat.
         alive: Whether the process is alive; None for a process of another machine.
-        alone: Resources that the job locks exclusively.
+        exclusive: Resources that the job locks exclusively.
     """
 
     id: str
@@ -42,16 +42,16 @@ class LockReport:
     since: int
     until: int
     alive: bool | None
-    alone: tuple[str, ...]
+    exclusive: tuple[str, ...]
 
     @classmethod
     def from_holder(cls, holder: LockHolder) -> LockReport:
         """Return the report of a lock holder."""
         until = holder.last_seen + int(holder.lease * 1000)
-        alone = tuple(holder.exclusive)
+        exclusive = tuple(holder.exclusive)
         alive = is_alive_here(holder)
         process = holder.job, holder.batch, holder.host, holder.pid
-        return cls(holder.token, *process, holder.start_time, until, alive, alone)
+        return cls(holder.token, *process, holder.start_time, until, alive, exclusive)
 
 
 def list_locks(conf: Configuration) -> list[LockReport]:
@@ -72,7 +72,7 @@ def print_locks(conf: Configuration, as_json: bool = False) -> int:
             continue
         alive = {True: "alive", False: "dead", None: "elsewhere"}[lock.alive]
         times = format_time(lock.since / 1000), format_time(lock.until / 1000)
-        columns = lock.id, lock.job, lock.batch or "-", lock.host, lock.pid, *times, alive, ", ".join(lock.alone)
+        columns = lock.id, lock.job, lock.batch or "-", lock.host, lock.pid, *times, alive, ", ".join(lock.exclusive)
         print_output("\t".join(map(str, columns)))
     return 0
 

@@ -163,7 +163,7 @@ _JOB_REASONS = {
         "malformed_key": _MALFORMED_KEY,
     },
     INDEX_GROUP: {
-        "refused": SkipReason("documents rejected by the index", "see the log of index", is_fixable=True),
+        "rejected": SkipReason("documents rejected by the index", "see the log of index", is_fixable=True),
         "failed": SkipReason("pages not indexed, a plug-in failed", "plugin.includes", is_fixable=True),
         "skipped": SkipReason(
             "pages without a document (noindex, redirects, duplicates, indexing filters)",

@@ -157,7 +157,7 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
             positions, numbers = positions[found], numbers[found]
             kept = ~sites.mask_navigation(site, block, positions, numbers, kind == EXTERNAL_KIND)
             positions, numbers = positions[kept], numbers[kept]
-            self.count("pagerank", "links_left_out", len(hashes) - len(positions))
+            self.count("pagerank", "links_skipped", len(hashes) - len(positions))
             if len(positions):
                 yield block, kind + base64.b64encode(targets.encode_links(positions, numbers)).decode("ascii")
             value = next(values, "")

@@ -181,5 +181,5 @@ def print_batches(conf: Configuration, as_json: bool = False) -> int:
             continue
         count, done = ("-" if number is None or number < 0 else number for number in (batch.count, batch.done))
         columns = [batch.batch_id, batch.state, format_time(batch.time / 1000), count, done, format_age(batch.age)]
-        print_output("\t".join(map(str, [*columns, ", ".join(batch.at_work) or "-"])))
+        print_output("\t".join(map(str, [*columns, ", ".join(batch.running_jobs) or "-"])))
     return 0

@@ -125,12 +125,12 @@ def _add_status(named: dict[str, int], status: int, count: int) -> None:
 
 
 def iter_csv_rows(stats: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield (figure, name, value) of :func:`stats_to_json`'s object, as ``status,status_fetched,120``."""
-    yield "figure", "name", "value"
+    """Yield (statistic, name, value) of :func:`stats_to_json`'s object, as ``status,status_fetched,120``."""
+    yield "statistic", "name", "value"
     yield "rows", "", stats["rows"]
-    for figure in ("status", "retries", "protocol", "parse"):
-        for name, value in stats[figure].items():
-            yield figure, name, value
+    for statistic in ("status", "retries", "protocol", "parse"):
+        for name, value in stats[statistic].items():
+            yield statistic, name, value
     for name, value in zip(ScoreSummary._fields, stats["score"] or (), strict=False):
         yield f"score {name}", "", value
     if "since" in stats:

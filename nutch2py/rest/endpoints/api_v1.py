@@ -190,7 +190,7 @@ def _list_batches(call: ApiCall) -> list[OpenBatch]:
     with call.context.open_crawl_reader(query.crawl_id, query.configuration) as reader:
         return [
             OpenBatch(id=each.batch_id, state=each.state, time=each.time, count=each.count, done=each.done,
-                  running_jobs=[*each.at_work])
+                  running_jobs=[*each.running_jobs])
             for each in reader.batches()
         ]  # fmt: skip
 

@@ -48,7 +48,7 @@ def search(call: ApiCall) -> SearchResponse:
         facets={name: [FacetValue(value=v, count=n) for v, n in counts.get(name, ())] for name in facets},
         cursor=cursor or None,
         note=result.note,
-        meant=index.correct_query(query) if query and result.total < FEW_HITS and is_first_page else "",
+        corrected_query=index.correct_query(query) if query and result.total < FEW_HITS and is_first_page else "",
     )
 
 

@@ -14,7 +14,7 @@ from nutch2py.url.url_length import max_url_length
 if TYPE_CHECKING:
     from nutch2py.interfaces import URLFilter
 
-SKIPPED_LINKS_GROUP = "links_left_out"
+SKIPPED_LINKS_GROUP = "links_skipped"
 """Counter group of skipped links, by the property or plug-in that rejects them."""
 TOO_LONG, MALFORMED, NOFOLLOW, REDIRECT, META_REFRESH = (
     "http.url.limit",

@@ -132,7 +132,7 @@ class HadoopClient(NamedTuple):
             )
         except subprocess.TimeoutExpired as error:
             raise RunnerError(
-                f"YARN has not answered for {max_seconds:g} s: start its ResourceManager, then run the command again"
+                f"YARN has not responded for {max_seconds:g} s: start its ResourceManager, then run the command again"
             ) from error
         except OSError as error:
             raise ConfigurationError(f"cannot run {command[0]} ({error.strerror}): {INSTALLATION_HINT}") from error

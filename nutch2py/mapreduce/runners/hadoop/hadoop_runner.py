@@ -282,7 +282,7 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
             process.wait(_GUARD_TIMEOUT)
         except subprocess.TimeoutExpired:
             warn(
-                f"YARN has not answered for {_GUARD_TIMEOUT:g} s: {self.application or 'the application'} is ended as "
+                f"YARN has not responded for {_GUARD_TIMEOUT:g} s: {self.application or 'the application'} is ended as "
                 "soon as it does, or by the same command when that is run again"
             )
 
