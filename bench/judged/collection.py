@@ -56,7 +56,7 @@ def keyword_collection(collection: JudgedCollection, count: int = 150) -> Judged
     """Return the collection with keyword queries: three content words of a document's title find the document.
 
     Without a title of its own, a document gives words among its first 20. A content word has at least three letters
-    (two in Chinese, Japanese and Korean), no digit, and is in at most a twentieth of the documents. The choice depends
+    (two in Chinese, Japanese and Korean), no digit, and is in at most an eighth of the documents. The choice depends
     on the ids only. Thai has no queries: nothing here cuts its words.
     """
     language, documents = collection.language, collection.documents
@@ -64,7 +64,7 @@ def keyword_collection(collection: JudgedCollection, count: int = 150) -> Judged
     for title, text in documents.values():
         frequency.update(set(words(f"{title} {text}", language)))
     titles = Counter(document.title for document in documents.values())
-    most, shortest = max(1, len(documents) // 20), 2 if language in {"zh", "ja", "ko"} else 3
+    most, shortest = max(1, len(documents) // 8), 2 if language in {"zh", "ja", "ko"} else 3
     queries: dict[str, str] = {}
     for key in sorted(documents, key=_digest) if language != "th" else ():
         title, text = documents[key]
