@@ -206,8 +206,8 @@ class ScoringFilter(_PagePlugin, Protocol):
 class FetchSchedule(_PagePlugin, Protocol):
     """Decides when a page is due. Times in ms, intervals in s.
 
-    :class:`nutch2py.schedule.abstract_fetch_schedule.AbstractFetchSchedule` implements all but
-    :meth:`set_fetch_schedule`, as Nutch does.
+    :class:`nutch2py.schedule.abstract_fetch_schedule.AbstractFetchSchedule` implements all but the next fetch after a
+    success, as Nutch does.
     """
 
     @cached_property

@@ -34,7 +34,7 @@ def fixed_interval(page: WebPage) -> int | None:
 
 
 class AbstractFetchSchedule(FetchSchedule):
-    """Base of the schedules; subclasses implement :meth:`set_fetch_schedule`.
+    """Base of the schedules; subclasses implement :meth:`set_next_fetch`.
 
     Attributes:
         default_interval: Interval in seconds of a row without one.
@@ -67,8 +67,13 @@ class AbstractFetchSchedule(FetchSchedule):
         modified_time: int,
         state: int,
     ) -> None:
-        """Reset the retries; subclasses set the time and interval."""
+        """Reset the retries, call :meth:`set_next_fetch`, and keep the modified time of the fetch before."""
         page.retries_since_fetch = 0
+        self.set_next_fetch(url, page, fetch_time, modified_time, state)
+        page.prev_modified_time = prev_modified_time
+
+    def set_next_fetch(self, url: str, page: WebPage, fetch_time: int, modified_time: int, state: int) -> None:
+        """Set interval, fetch time and modified time after a success; the default changes none of them."""
 
     def get_interval(self, page: WebPage) -> int:
         """Return the page's interval (s), or the default if the row has none: with 0 it would always be due."""

@@ -56,18 +56,8 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
                 "correct one"
             )
 
-    def set_fetch_schedule(
-        self,
-        url: str,
-        page: WebPage,
-        prev_fetch_time: int,
-        prev_modified_time: int,
-        fetch_time: int,
-        modified_time: int,
-        state: int,
-    ) -> None:
-        """Set interval, next fetch and modified times; keep a fixed interval without shift."""
-        super().set_fetch_schedule(url, page, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
+    def set_next_fetch(self, url: str, page: WebPage, fetch_time: int, modified_time: int, state: int) -> None:
+        """Set interval, next fetch and modified time; keep a fixed interval without shift."""
         if modified_time <= 0 or state == MODIFIED:
             modified_time = fetch_time
         fixed = fixed_interval(page)
@@ -76,7 +66,6 @@ class AdaptiveFetchSchedule(AbstractFetchSchedule):
         )
         page.fetch_time = fetch_time + page.fetch_interval * 1000 - shift
         page.modified_time = modified_time
-        page.prev_modified_time = prev_modified_time
 
     def _adapt_interval(self, url: str, page: WebPage, delta: int, state: int) -> tuple[int, int]:
         """Return the new interval (s) and the shift (ms) to an earlier fetch; ``delta``: ms since the last change."""

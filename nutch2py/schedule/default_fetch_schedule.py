@@ -11,21 +11,10 @@ class DefaultFetchSchedule(AbstractFetchSchedule):
 
     java_class = "org.apache.nutch.crawl.DefaultFetchSchedule"
 
-    def set_fetch_schedule(
-        self,
-        url: str,
-        page: WebPage,
-        prev_fetch_time: int,
-        prev_modified_time: int,
-        fetch_time: int,
-        modified_time: int,
-        state: int,
-    ) -> None:
-        """Set the next fetch and both modified times; keep the interval."""
-        super().set_fetch_schedule(url, page, prev_fetch_time, prev_modified_time, fetch_time, modified_time, state)
+    def set_next_fetch(self, url: str, page: WebPage, fetch_time: int, modified_time: int, state: int) -> None:
+        """Set the next fetch and the modified time; keep the interval."""
         interval = self.get_interval(page)
         if interval != page.fetch_interval:
             page.fetch_interval = interval
         page.fetch_time = fetch_time + interval * 1000
         page.modified_time = modified_time
-        page.prev_modified_time = prev_modified_time
