@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError
+from nutch2py.records.record import RecordField
 from nutch2py.support.reporting import Progress, Reporter, current_reporter, set_reporter, use_reporter
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from nutch2py.joblog.table_stats import TableStats
     from nutch2py.jobs.monitoring.batch_report import BatchReport
     from nutch2py.jobs.stats.stats_collector import StatsCollector
-    from nutch2py.records.record import Field, Record
+    from nutch2py.records.record import Record
     from nutch2py.records.webpage import Host, Mark, WebPage
     from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
     from nutch2py.search.results.search_results import SearchResult
@@ -74,7 +75,7 @@ class CrawlReader:
     def pages(
         self,
         *,
-        fields: Iterable[Field[Any]] | None = None,
+        fields: Iterable[RecordField] | None = None,
         start: str = "",
         stop: str = "",
         host: str = "",
@@ -110,7 +111,7 @@ class CrawlReader:
         )
         return ((url_or_key(key), page) for key, page in rows)
 
-    def page(self, url: str, fields: Iterable[Field[Any]] | None = None) -> WebPage | None:
+    def page(self, url: str, fields: Iterable[RecordField] | None = None) -> WebPage | None:
         """Return the row of a URL, None if there is none; raise InputError for an invalid URL."""
         from nutch2py.records.webpage import WebPage
         from nutch2py.url.keys import reverse_url
@@ -124,7 +125,7 @@ class CrawlReader:
             return self._open_table(WebPage).get(key, _field_set(fields))
 
     def hosts(
-        self, *, fields: Iterable[Field[Any]] | None = None, start: str = "", stop: str = ""
+        self, *, fields: Iterable[RecordField] | None = None, start: str = "", stop: str = ""
     ) -> Iterator[tuple[str, Host]]:
         """Yield the name and the row of hosts in the host table, in the order of row keys (``org.example.www``).
 
@@ -139,7 +140,7 @@ class CrawlReader:
         rows = self._iterate_reporting(store.scan(TableQuery(_field_set(fields), KeyRange(start, stop))))
         return ((url_or_key(key, unreverse_host), host) for key, host in rows)
 
-    def host(self, name: str, fields: Iterable[Field[Any]] | None = None) -> Host | None:
+    def host(self, name: str, fields: Iterable[RecordField] | None = None) -> Host | None:
         """Return the row of a host, None if the host table has none."""
         store = self._open_host_table()
         with self._use_reporter():
@@ -259,7 +260,7 @@ class CrawlReader:
             yield row
 
 
-def _field_set(fields: Iterable[Field[Any]] | None) -> frozenset[Field[Any]] | None:
+def _field_set(fields: Iterable[RecordField] | None) -> frozenset[RecordField] | None:
     return None if fields is None else frozenset(fields)
 
 

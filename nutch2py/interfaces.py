@@ -14,12 +14,12 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.records.document import NutchDocument
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Plugin(Protocol):
 class _PagePlugin(Plugin, Protocol):
     """A plug-in that processes pages."""
 
-    fields: frozenset[Field[Any]]
+    fields: frozenset[RecordField]
     """The columns of a page that it reads, such as ``frozenset({WebPage.text})``; known after construction."""
 
 
@@ -174,7 +174,7 @@ class ScoringFilter(_PagePlugin, Protocol):
     once for all seeds without metadata that have the same score and interval."""
 
     @cached_property
-    def generator_fields(self) -> frozenset[Field[Any]]:
+    def generator_fields(self) -> frozenset[RecordField]:
         """Columns that :meth:`generator_sort_value` reads, ``fields`` by default: read from every row of the table."""
         return self.fields
 
@@ -211,7 +211,7 @@ class FetchSchedule(_PagePlugin, Protocol):
     """
 
     @cached_property
-    def due_fields(self) -> frozenset[Field[Any]]:
+    def due_fields(self) -> frozenset[RecordField]:
         """Columns that :meth:`should_fetch` reads, ``fields`` by default: read from every row of the table."""
         return self.fields
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.row_output.row_text import format_float, parse_status_name, protocol_status_name
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import INJECTED_SITEMAP, CrawlStatus, Mark, MetadataKey, ProtocolStatusCode, WebPage
 from nutch2py.schedule.abstract_fetch_schedule import fixed_interval
 from nutch2py.schedule.fetch_schedule import create_fetch_schedule
 from nutch2py.schedule.fetch_transition import TransitionLimits
 from nutch2py.support.formatting import format_duration, format_time
 
-EXPLAINED_FIELDS: frozenset[Field[Any]] = frozenset(
+EXPLAINED_FIELDS: frozenset[RecordField] = frozenset(
     {
         WebPage.base_url, WebPage.status, WebPage.fetch_time, WebPage.prev_fetch_time, WebPage.fetch_interval,
         WebPage.retries_since_fetch, WebPage.modified_time, WebPage.prev_modified_time, WebPage.protocol_status,

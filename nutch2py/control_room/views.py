@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.charts.chart import Chart
 from nutch2py.conf.configuration import Configuration
@@ -24,7 +24,7 @@ from nutch2py.joblog.crawl_overview import Overview
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.jobs.hostdb.hostdb_jobs import FETCHED_KEY, PAGES_KEY
 from nutch2py.records.cells import decode_text
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Host, WebPage
 from nutch2py.rest.job_control.job_processes import JobProcessManager
 from nutch2py.support.formatting import format_number
@@ -64,8 +64,8 @@ PAGE_SIZE = 50
 """Items of a list per page."""
 _MAX_LINKS = 100
 _TOP_HOSTS = 20
-_PAGE_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.status, WebPage.fetch_time, WebPage.score, WebPage.title})
-_HOST_FIELDS: frozenset[Field[Any]] = frozenset({Host.metadata})
+_PAGE_FIELDS: frozenset[RecordField] = frozenset({WebPage.status, WebPage.fetch_time, WebPage.score, WebPage.title})
+_HOST_FIELDS: frozenset[RecordField] = frozenset({Host.metadata})
 
 
 class NotFoundError(Exception):

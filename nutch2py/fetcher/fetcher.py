@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.downloader.transport import ScrapyTransport, run_with_transport
@@ -22,12 +21,12 @@ from nutch2py.fetcher.protocols.http_settings import HttpSettings, require_agent
 from nutch2py.fetcher.queues.fetch_queues import FetchItem, HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
 from nutch2py.fetcher.runtime.fd_budget import compute_fd_budget
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 __all__ = ["FetchItem", "FetchReport", "Fetcher", "RowSource"]
 
-_ROW_FIELDS: frozenset[Field[Any]] = frozenset(
+_ROW_FIELDS: frozenset[RecordField] = frozenset(
     {WebPage.markers, WebPage.repr_url, WebPage.fetch_time, WebPage.modified_time, WebPage.headers, WebPage.status}
 )
 
@@ -79,7 +78,7 @@ class Fetcher:
         self._open_renderer = None if open_renderer is None else partial(open_renderer, self.http_settings)
 
     @staticmethod
-    def get_required_fields(conf: Configuration, options: FetchOptions) -> frozenset[Field[Any]]:
+    def get_required_fields(conf: Configuration, options: FetchOptions) -> frozenset[RecordField]:
         """Return the fields that rows passed to :meth:`run` must have been read with."""
         if options.parse:
             from nutch2py.parser.row_parser import RowParser

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_more import response_header
 from nutch2py.indexer.indexing_filters import IndexingFilters
 from nutch2py.interfaces import PageNotIndexableError
 from nutch2py.records.document import NutchDocument, format_java_float
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.support.reporting import warn
@@ -108,7 +107,7 @@ class DocumentBuilder:
         self.delete_noindex = conf.get_bool("indexer.delete.robots.noindex", True)
         self.delete_skipped = conf.get_bool("indexer.delete.skipped.by.indexingfilter", False)
         self.agent = conf.get_trimmed("http.agent.name")
-        own: set[Field[Any]] = {
+        own: set[RecordField] = {
             WebPage.status,
             WebPage.signature,
             WebPage.parse_status,
@@ -119,7 +118,7 @@ class DocumentBuilder:
         }
         if self.delete_noindex:
             own |= {WebPage.headers, WebPage.content_type, WebPage.title, WebPage.text}
-        self.fields: frozenset[Field[Any]] = frozenset(own) | self.filters.fields | self.scoring.fields
+        self.fields: frozenset[RecordField] = frozenset(own) | self.filters.fields | self.scoring.fields
 
     def build(self, key: str, page: WebPage) -> NutchDocument | None:
         """Return the document of a row, None for a page that a filter drops, with noindex, or not parsed.

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import IndexingFilter
 from nutch2py.plugins.loading import create_ordered_plugins
 from nutch2py.plugins.plugin_failures import PluginCall
 from nutch2py.records.document import NutchDocument
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 
@@ -18,7 +16,7 @@ class IndexingFilters:
 
     def __init__(self, conf: Configuration) -> None:
         self.filters: list[IndexingFilter] = create_ordered_plugins(conf, "indexingfilter", "indexingfilter.order")
-        self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self.filters))
+        self.fields: frozenset[RecordField] = frozenset().union(*(f.fields for f in self.filters))
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Run every filter; return None as soon as one does. Failures are PluginError or PageNotIndexableError."""

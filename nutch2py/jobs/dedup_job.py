@@ -24,9 +24,9 @@ from nutch2py.jobs.nutch_log_lines import JobLogger
 from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import JobParameters
-from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
 from nutch2py.parser.html.main_text import main_or_full_text
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, MetadataKey, WebPage
 from nutch2py.support.invariants import not_none
 from nutch2py.table import TableQuery, WriteBatch, open_store
@@ -37,7 +37,7 @@ GROUP_MODES = ("none", "host", "domain")
 COMPARISONS = ("score", "fetchTime", "httpsOverHttp", "urlLength")
 _REQUIRED_COMPARISONS = frozenset({"score", "fetchTime", "urlLength"})
 _MIN_WORDS = 20  # shorter texts have too few features to be distinguished
-_FIELDS: frozenset[Field[Any]] = frozenset(
+_FIELDS: frozenset[RecordField] = frozenset(
     {
         WebPage.status,
         WebPage.parse_status,
@@ -152,7 +152,7 @@ class DeduplicationJob(_DedupJobBase):
             signature = not_none(page.signature, "signature")
             yield f"{signature.hex()} {group}", [key, page.score, page_fetch_time(page), text]
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Mark the duplicates of each group."""
         with self.write_batch() as batch:
             for group_key, values in groups:
@@ -206,7 +206,7 @@ class NearDuplicatesJob(_DedupJobBase):
             for band, part in enumerate(split_bands(value, self.threshold + 1)):
                 yield f"{band}:{part:x} {group}", row
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Yield pairs; only the best of the pages with the same hash is compared with others."""
         from nutch2py.parser.signatures.simhash import hamming_distance
 

@@ -47,7 +47,7 @@ from nutch2py.mapreduce.mrjob_protocols import (
 from nutch2py.mapreduce.runners.mrjob_compat import mrjob_importable
 from nutch2py.mapreduce.task_progress import TASK_ERROR_PREFIX, TaskChannel, exit_on_signals, watch_driver
 from nutch2py.plugins.plugin_failures import PLUGIN_PAGES_COUNTER, PluginFailureTracker
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.support import log_file
 from nutch2py.support.disk_errors import temp_disk_error
@@ -83,6 +83,7 @@ with mrjob_importable():
 
 ParametersT = TypeVar("ParametersT", bound=JobParameters)
 KeyValuePair = tuple[str, Any]
+GroupedValues = Iterator[tuple[str, Iterator[Any]]]
 Pages = Iterator[tuple[str, WebPage]]
 _KEY, _VALUE = itemgetter(0), itemgetter(-1)
 _CHANNEL_NUMBERS = (
@@ -117,7 +118,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
 
     parameters_class: ClassVar[type[JobParameters]] = JobParameters
     """The class of the parameters: the type argument of the subclass."""
-    fields: frozenset[Field[Any]] = frozenset()
+    fields: frozenset[RecordField] = frozenset()
     """The columns of a page that the job reads; :meth:`prepare` may set it by the configuration."""
     mark: MarkCondition | None = None  # only rows with this mark; set by prepare() from the parameters
     reduce_steps: int = 1
@@ -246,7 +247,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         """Map rows of the derived table."""
         raise TypeError(f"{type(self).__name__} does not read the derived table")
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Reduce the groups of one task, in key order; each group must be consumed before the next is taken."""
         raise TypeError(f"{type(self).__name__} has no reduce_groups")
 
@@ -299,7 +300,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         lines = (line.rstrip(b"\r\n") for line in self._read_input()) if ends else self._read_input()
         return lambda: map(read, lines), write_line
 
-    def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[KeyValuePair]:
+    def reduce_step(self, groups: GroupedValues, step_num: int) -> Iterator[KeyValuePair]:
         """Reduce in one of several steps; jobs with more than one override it."""
         return self.reduce_groups(groups)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
 from nutch2py.plugins.loading import create_ordered_plugins
 from nutch2py.plugins.plugin_failures import raise_plugin_error
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import ParseStatusCode, WebPage
 
 
@@ -18,7 +16,7 @@ class ParseFilters:
     def __init__(self, conf: Configuration) -> None:
         self._filters: list[ParseFilter] = create_ordered_plugins(conf, "parsefilter", "htmlparsefilter.order")
         self.needs_scripts = any(parse_filter.needs_scripts for parse_filter in self._filters)
-        self.fields: frozenset[Field[Any]] = frozenset().union(*(f.fields for f in self._filters))
+        self.fields: frozenset[RecordField] = frozenset().union(*(f.fields for f in self._filters))
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
         """Return the filtered parse; a filter that returns None or a failure stops the chain and fails the parse."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parse, Parser, Signature
@@ -15,7 +15,7 @@ from nutch2py.parser.x_robots_tag import agent_names, read_robots_directives
 from nutch2py.plugins.loading import create_named_plugin, plugin_id_of
 from nutch2py.plugins.plugin_failures import PluginCall, PluginError, describe_exception
 from nutch2py.records.cells import ParseStatus
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
 from nutch2py.url.filters.url_filters import META_REFRESH, NOFOLLOW
 from nutch2py.url.keys import unreverse_url
@@ -113,7 +113,7 @@ class RowParser:
         self._caching_policy = conf.get("parser.caching.forbidden.policy", "content").encode()
         self.is_out_of_memory = False
         self.last_plugin_error: PluginError | None = None
-        self.fields: frozenset[Field[Any]] = (
+        self.fields: frozenset[RecordField] = (
             self.parser_factory.fields
             | self.signature.fields
             | {

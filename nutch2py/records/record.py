@@ -77,23 +77,37 @@ class Mutation(NamedTuple):
         return sum(sum(map(len, columns)) + sum(map(len, columns.values())) for columns in self.puts.values())
 
 
-class Field(Generic[T]):
-    """A scalar column: descriptor of a :class:`Record`.
+class RecordField:
+    """A field of a record, whatever the type of its values: name, column and encoding.
 
-    ``name`` is the Avro field, ``column`` its ``family:qualifier``; ``default`` is the value of an absent cell. A cell
-    that is not of the type raises :class:`nutch2py.records.cells.CellError` with the name of the column.
+    ``name`` is the Avro field, ``column`` its ``family:qualifier``.
     """
 
     is_map = False
 
-    def __init__(
-        self, name: str, column: str, default: T, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]
-    ) -> None:
-        self.name, self.column, self.default = name, column, default
+    def __init__(self, name: str, column: str, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> None:
+        self.name, self.column = name, column
         family, _, qualifier = column.partition(":")
         self.family, self.qualifier = family.encode(), qualifier.encode()
         self.encode, self.decode = encode, decode
         self.attribute = name
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.column}>"
+
+
+class Field(RecordField, Generic[T]):
+    """A scalar column: descriptor of a :class:`Record`.
+
+    ``default`` is the value of an absent cell. A cell that is not of the type raises
+    :class:`nutch2py.records.cells.CellError` with the name of the column.
+    """
+
+    def __init__(
+        self, name: str, column: str, default: T, encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]
+    ) -> None:
+        super().__init__(name, column, encode, decode)
+        self.default = default
 
     def __set_name__(self, owner: type[Record], attribute: str) -> None:
         self.attribute = attribute
@@ -125,9 +139,6 @@ class Field(Generic[T]):
     def __set__(self, record: Record, value: T) -> None:
         record._values[self] = value
         record._dirty[self] = None
-
-    def __repr__(self) -> str:
-        return f"<{self.name} {self.column}>"
 
 
 class MapField(Field[Any], Generic[T]):
@@ -346,14 +357,14 @@ class Record:
     def __init__(
         self,
         cells: Cells | None = None,
-        fields: frozenset[Field[Any]] | None = None,
+        fields: frozenset[RecordField] | None = None,
         packed: PackedRowReader | None = None,
-        row: Any = None,
+        row: object = None,
     ) -> None:
         self._cells: Cells = {} if cells is None else cells
         self._fields, self._packed, self._row = fields, packed, row
-        self._values: dict[Field[Any], Any] = {}
-        self._dirty: dict[Field[Any], None] = {}  # in the order set, so that equal runs write equal bytes
+        self._values: dict[RecordField, Any] = {}
+        self._dirty: dict[RecordField, None] = {}  # in the order set, so that equal runs write equal bytes
 
     def columns(self, family: bytes) -> Columns:
         """Return the cells of one family as they were read."""
@@ -372,11 +383,11 @@ class Record:
             self._cells, self._packed, self._row = {f: columns for f, columns in every.items() if columns}, None, None
         return self._cells
 
-    def _check_read(self, field: Field[Any]) -> None:
+    def _check_read(self, field: RecordField) -> None:
         if self._fields is not None and field not in self._fields:
             raise FieldNotReadError(f"{field.name} was not read: name it in the query")
 
-    def current_cells(self, fields: Iterable[Field[Any]]) -> Cells:
+    def current_cells(self, fields: Iterable[RecordField]) -> Cells:
         """Return the current cells of ``fields``, including changes."""
         if fields == self._fields and not self._dirty and self.mutation() is None:
             return self.cells

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import FetchSchedule
 from nutch2py.records.cells import decode_text
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.schedule.fetch_intervals import FetchIntervals, multiply_float32, shorten_interval
 
@@ -41,11 +40,11 @@ class AbstractFetchSchedule(FetchSchedule):
         max_interval: Longest interval in seconds (``db.fetch.interval.max``).
     """
 
-    fields: frozenset[Field[Any]] = frozenset(
+    fields: frozenset[RecordField] = frozenset(
         {WebPage.fetch_time, WebPage.fetch_interval, WebPage.retries_since_fetch, WebPage.metadata}
     )
 
-    due_fields: frozenset[Field[Any]] = frozenset({WebPage.fetch_time, WebPage.fetch_interval})
+    due_fields: frozenset[RecordField] = frozenset({WebPage.fetch_time, WebPage.fetch_interval})
     """Fields that :meth:`should_fetch` reads; few, because it runs on every row of the table."""
 
     def __init__(self, conf: Configuration) -> None:

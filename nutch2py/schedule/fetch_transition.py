@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import FetchSchedule
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.schedule.abstract_fetch_schedule import MODIFIED, NOTMODIFIED, UNKNOWN
 from nutch2py.schedule.fetch_intervals import FetchIntervals, shorten_interval
 from nutch2py.support.http_date import parse_http_date
 
-TRANSITION_FIELDS: frozenset[Field[Any]] = frozenset(
+TRANSITION_FIELDS: frozenset[RecordField] = frozenset(
     {
         WebPage.status,
         WebPage.fetch_time,

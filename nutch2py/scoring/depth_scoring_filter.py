@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.interfaces import ScoredLink, ScoringFilter
 from nutch2py.records.cells import decode_text, float32
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Mark, WebPage
 
 MAX_DEPTH_KEY = "_maxdepth_"
@@ -27,7 +26,7 @@ class DepthScoringFilter(ScoringFilter):
     """Drops the links of pages at the maximum depth. Order it before OPIC, or dropped links consume cash."""
 
     java_class = "org.apache.nutch.scoring.depth.DepthScoringFilter"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.markers, WebPage.metadata})
+    fields: frozenset[RecordField] = frozenset({WebPage.markers, WebPage.metadata})
 
     ignores_seed_url = True
 

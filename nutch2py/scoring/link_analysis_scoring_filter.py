@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import ScoredLink, ScoringFilter
 from nutch2py.records.cells import float32
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 
@@ -16,7 +15,7 @@ class LinkAnalysisScoringFilter(ScoringFilter):
     """Sorts and boosts by the stored score; ``link.analyze.normalize.score`` multiplies the boost."""
 
     java_class = "org.apache.nutch.scoring.link.LinkAnalysisScoringFilter"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.score})
+    fields: frozenset[RecordField] = frozenset({WebPage.score})
 
     sorts_by_score = True
     ignores_seed_url = True

@@ -16,7 +16,7 @@ from typing import Any
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import ScoredLink, ScoringFilter
 from nutch2py.records.cells import decode_float, encode_float, float32
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import MetadataKey, WebPage
 
 _FLOAT = struct.Struct(">f")
@@ -61,8 +61,8 @@ class OPICScoringFilter(ScoringFilter):
     """Scores by OPIC. ``mtdt:_csh_`` holds the cash, ``s:s`` the sum of all cash ever received."""
 
     java_class = "org.apache.nutch.scoring.opic.OPICScoringFilter"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.score})
-    generator_fields: frozenset[Field[Any]] = frozenset({WebPage.score})
+    fields: frozenset[RecordField] = frozenset({WebPage.metadata, WebPage.score})
+    generator_fields: frozenset[RecordField] = frozenset({WebPage.score})
 
     sorts_by_score = True
     ignores_seed_url = True

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from copy import copy
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import ScoredLink, ScoringFilter
 from nutch2py.plugins.loading import create_ordered_plugins, plugin_id_of
 from nutch2py.plugins.plugin_failures import PluginCall
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 
@@ -22,9 +21,9 @@ class ScoringFilters:
 
     def __init__(self, conf: Configuration) -> None:
         self.filters: list[ScoringFilter] = create_ordered_plugins(conf, "scoringfilter", "scoring.filter.order")
-        self.fields: frozenset[Field[Any]] = frozenset().union(*(each.fields for each in self.filters))
+        self.fields: frozenset[RecordField] = frozenset().union(*(each.fields for each in self.filters))
         """Fields that the filters read and change."""
-        self.generator_fields: frozenset[Field[Any]] = frozenset().union(
+        self.generator_fields: frozenset[RecordField] = frozenset().union(
             *(each.generator_fields for each in self.filters)
         )
         """Fields that :meth:`generator_sort_value` reads; few, because it runs on every row."""

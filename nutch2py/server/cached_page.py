@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_basic import page_fetch_time
 from nutch2py.indexer.filters.index_html import decode_page_source
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import MetadataKey, WebPage
 from nutch2py.search.query.query_language import iter_positive_texts, parse_query
 from nutch2py.table import open_store
@@ -35,7 +35,7 @@ SANDBOX_HEADERS = {
 """Headers of every cached copy."""
 
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
-_ROW_FIELDS: frozenset[Field[Any]] = frozenset(
+_ROW_FIELDS: frozenset[RecordField] = frozenset(
     {
         WebPage.content, WebPage.content_type, WebPage.metadata, WebPage.text, WebPage.fetch_time,
         WebPage.prev_fetch_time, WebPage.fetch_interval, WebPage.markers,

@@ -11,11 +11,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.records.cells import encode_text
-from nutch2py.records.record import Cells, Field, Mutation, Record
+from nutch2py.records.record import Cells, Mutation, Record, RecordField
 from nutch2py.table.crawl_clock import CrawlClock
 from nutch2py.table.due_index import DueIndex
 from nutch2py.table.table_query import KeyRange, TableQuery
@@ -112,7 +112,7 @@ def table_name_error(name: str) -> ConfigurationError:
     )
 
 
-def check_comparable(field: Field[Any], *values: bytes | None) -> None:
+def check_comparable(field: RecordField, *values: bytes | None) -> None:
     """Raise ``ValueError`` for a field or value that :meth:`DataStore.compare_and_set` does not support."""
     if field.is_map or field.name == "content":
         raise ValueError(f"{field.name} is not a cell that can be compared")
@@ -161,10 +161,10 @@ class DataStore(ABC, Generic[R]):
         """Yield the row keys of a range in order, without reading other cells."""
 
     @abstractmethod
-    def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
+    def get_many(self, keys: Sequence[str], fields: Iterable[RecordField] | None = None) -> list[R | None]:
         """Return one record per key, in the order of ``keys``; None for a row without a cell of ``fields``."""
 
-    def get(self, key: str, fields: Iterable[Field[Any]] | None = None) -> R | None:
+    def get(self, key: str, fields: Iterable[RecordField] | None = None) -> R | None:
         """Return the record of ``key``, None if it has no cell of ``fields``."""
         return self.get_many([key], fields)[0]
 
@@ -185,7 +185,7 @@ class DataStore(ABC, Generic[R]):
         """Return a new batch of writes with this :attr:`WriteBatch.before_flush`."""
 
     @abstractmethod
-    def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
+    def compare_and_set(self, key: str, field: RecordField, expected: bytes | None, new: bytes | None) -> bool:
         """Atomically set one cell to ``new`` if it holds ``expected``; return whether it was set.
 
         Of any number of processes that expect the same value, one succeeds, and its value is durable when this returns.
@@ -225,6 +225,6 @@ class DataStore(ABC, Generic[R]):
     def close(self) -> None:
         """Release connections and files; the store can be used again afterwards."""
 
-    def new_record(self, cells: Cells, fields: frozenset[Field[Any]] | None) -> R:
+    def new_record(self, cells: Cells, fields: frozenset[RecordField] | None) -> R:
         """Return a record of this table for cells that were read."""
         return self.record_class(cells, fields)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from nutch2py.errors import StoreError, UsageError
 from nutch2py.records.cells import CellError, decode_float, decode_int, decode_parse_status, decode_protocol_status
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 
 COUNTED_COLUMNS: dict[bytes, tuple[bytes, ...]] = {b"f": (b"st", b"rsf", b"fi", b"prot"), b"s": (b"s",), b"p": (b"st",)}
 """Family -> columns of WebPage that the statistics count. A row is counted if it has any of them."""
@@ -161,7 +161,7 @@ class DueIndex:
         return [(0, 0)]
 
     def read_rows(
-        self, spans: Sequence[TimeSpan], partition: tuple[int, int], fields: frozenset[Field[Any]]
+        self, spans: Sequence[TimeSpan], partition: tuple[int, int], fields: frozenset[RecordField]
     ) -> Iterator[tuple[str, Any]]:
         """Yield (row key, record with ``fields``) of the rows of one partition that are due within ``spans``."""
         self._raise_unavailable()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from nutch2py.records.cells import CellError, decode_text, identity
-from nutch2py.records.record import Field, Record
+from nutch2py.records.record import Field, Record, RecordField
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage
 from nutch2py.support.reporting import warn
 
@@ -14,7 +14,7 @@ R = TypeVar("R", bound=Record)
 _MAX_WARNINGS = 10
 _MARKS, _DISTANCE = WebPage.markers.family, Mark.DISTANCE.encode()
 _METADATA, _CASH = WebPage.metadata.family, MetadataKey.CASH.encode()
-_fallible_cache: dict[tuple[type[Record], frozenset[Field[Any]] | None], tuple[Field[Any], ...]] = {}
+_fallible_cache: dict[tuple[type[Record], frozenset[RecordField] | None], tuple[Field[Any], ...]] = {}
 
 
 def validate_record(record: Record) -> None:
@@ -58,7 +58,7 @@ def _validate_cash(cell: bytes) -> None:
         raise CellError(f"mtdt:{MetadataKey.CASH}: {len(cell)} bytes, a float has 4")
 
 
-def _fallible_fields(record: type[Record], fields: frozenset[Field[Any]] | None) -> tuple[Field[Any], ...]:
+def _fallible_fields(record: type[Record], fields: frozenset[RecordField] | None) -> tuple[Field[Any], ...]:
     """Return those of ``fields`` (None: all fields) with cells that can be malformed, which text and bytes cannot."""
     found = _fallible_cache.get((record, fields))
     if found is None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 
 
 class KeyRange(NamedTuple):
@@ -40,12 +40,12 @@ class TableQuery:
     row.
     """
 
-    fields: frozenset[Field[Any]] | None = None
+    fields: frozenset[RecordField] | None = None
     range: KeyRange = field(default_factory=KeyRange)
     mark: MarkCondition | None = None
 
     @classmethod
-    def for_fields(cls, fields: Iterable[Field[Any]], mark: MarkCondition | None = None) -> TableQuery:
+    def for_fields(cls, fields: Iterable[RecordField], mark: MarkCondition | None = None) -> TableQuery:
         """Return a query for ``fields`` over the whole table."""
         return cls(frozenset(fields), KeyRange(), mark)
 
@@ -54,7 +54,7 @@ class TableQuery:
         return replace(self, range=key_range)
 
 
-def columns_of(fields: Iterable[Field[Any]]) -> dict[bytes, frozenset[bytes] | None]:
+def columns_of(fields: Iterable[RecordField]) -> dict[bytes, frozenset[bytes] | None]:
     """Return family -> qualifiers to read (None: the whole family) for the fields of a query."""
     families: dict[bytes, set[bytes] | None] = {}
     for each in fields:

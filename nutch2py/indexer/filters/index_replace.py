@@ -15,12 +15,12 @@ field. ``flags`` is a sum as in Java (2: ignore case, 8: multiline, 32: dot matc
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import IndexingFilter
 from nutch2py.records.document import NutchDocument
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.support.reporting import warn
 from nutch2py.url.regex.java_regex import compile_java, translate_replacement
@@ -94,7 +94,7 @@ class ReplaceIndexer(IndexingFilter):
     """Replaces in the fields of earlier filters: put it last in ``indexingfilter.order``."""
 
     java_class = "org.apache.nutch.indexer.replace.ReplaceIndexer"
-    fields: frozenset[Field[Any]] = frozenset()
+    fields: frozenset[RecordField] = frozenset()
 
     def __init__(self, conf: Configuration) -> None:
         self.scopes = parse_replacements(conf.get("index.replace.regexp") or "")

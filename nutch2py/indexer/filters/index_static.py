@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import IndexingFilter
 from nutch2py.records.document import NutchDocument
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 
@@ -19,7 +17,7 @@ class StaticFieldIndexer(IndexingFilter):
     """
 
     java_class = "org.apache.nutch.indexer.staticfield.StaticFieldIndexer"
-    fields: frozenset[Field[Any]] = frozenset()
+    fields: frozenset[RecordField] = frozenset()
 
     def __init__(self, conf: Configuration) -> None:
         field_separator = conf.get("index.static.fieldsep") or ","

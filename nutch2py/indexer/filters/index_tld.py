@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import IndexingFilter
 from nutch2py.records.document import NutchDocument
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.url.idn import host_to_unicode
 from nutch2py.url.url_parts import host_of, suffix_of_host
@@ -31,7 +29,7 @@ class TLDIndexingFilter(IndexingFilter):
     """Adds ``tld``: ``org``, ``co.uk``, ``組織.tw``."""
 
     java_class = "org.apache.nutch.indexer.tld.TLDIndexingFilter"
-    fields: frozenset[Field[Any]] = frozenset()
+    fields: frozenset[RecordField] = frozenset()
 
     def __init__(self, conf: Configuration) -> None:
         """Accept the configuration; the filter has no properties."""

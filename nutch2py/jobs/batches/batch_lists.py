@@ -24,7 +24,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, pairwise
-from typing import Any
 from urllib.parse import quote, unquote
 
 import orjson
@@ -33,7 +32,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.mapreduce.input_splits import BatchListSplit, Split, range_splits
 from nutch2py.mapreduce.job_parameters import ALL, REINDEX
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, LockHolder, decode_holders
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import DerivedRow, Mark, WebPage
 from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, KeyRange, MarkCondition, TableQuery, WriteBatch, open_store, prefix_range
@@ -42,7 +41,7 @@ _TIMESTAMPED_ID = re.compile(r"(\d{9,11})-\d+")  # <unix seconds>-<random>, as N
 _ROWS_PER_READ = 500  # rows looked up at once
 _LONG_LIST_ENTRIES = 100_000  # entries of a list above which its splits are sampled
 _LISTED_STATES = ("generated", "applying", "updated")
-_STATE_FIELDS: frozenset[Field[Any]] = frozenset({DerivedRow.state, DerivedRow.time, DerivedRow.count})
+_STATE_FIELDS: frozenset[RecordField] = frozenset({DerivedRow.state, DerivedRow.time, DerivedRow.count})
 
 
 class BatchState(StrEnum):
@@ -273,7 +272,7 @@ def mark_condition(mark: Mark, batch_id: str) -> MarkCondition:
 def make_batch_splits(
     conf: Configuration,
     store: DataStore[WebPage],
-    fields: frozenset[Field[Any]],
+    fields: frozenset[RecordField],
     mark: Mark,
     batch_id: str,
     task_count: int,

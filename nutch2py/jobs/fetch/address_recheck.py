@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.protocols.address_filter import AddressFilter, parse_excluded_address
 from nutch2py.jobs.job_context import CrawlTables, open_job
 from nutch2py.jobs.locking.lock_scopes import RECHECK_ADDRESSES
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, WebPage
 from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, TableQuery, prefix_range
 
-_FIELDS: frozenset[Field[Any]] = frozenset(
+_FIELDS: frozenset[RecordField] = frozenset(
     {WebPage.status, WebPage.protocol_status, WebPage.fetch_time, WebPage.retries_since_fetch, WebPage.markers}
 )
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 from zlib import crc32
 
 from nutch2py.browser.renderer_factory import open_renderer
@@ -38,6 +38,7 @@ from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol, partition_key
 from nutch2py.mapreduce.step_events import STEP_LISTENER
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.plugins.plugin_failures import PluginError
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import INJECTED_SITEMAP, Host, Mark, WebPage
 from nutch2py.support.reporting import warn
 from nutch2py.table import open_store
@@ -168,11 +169,11 @@ class FetcherJob(TableJob[FetchParameters]):
             self.plugin_failures.record(item.plugin_error)
         self.channel.advance()
 
-    def _make_row_source(self, values: Iterator[str], fields: frozenset[Any]) -> RowSource:
+    def _make_row_source(self, values: Iterator[str], fields: frozenset[RecordField]) -> RowSource:
         keys = (value[10:] for value in values)
         return RowSource(((key, unreverse_url(key)) for key in keys), partial(self._read_items, fields))
 
-    def _read_items(self, fields: frozenset[Any], keys: Sequence[str]) -> Iterator[FetchItem]:
+    def _read_items(self, fields: frozenset[RecordField], keys: Sequence[str]) -> Iterator[FetchItem]:
         for first in range(0, len(keys), _ROWS_PER_READ):
             part = keys[first : first + _ROWS_PER_READ]
             for key, page in zip(part, self.store.get_many(part, fields), strict=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.generate.top_n import NO_LIMIT, TopNSelector, get_row_url
@@ -14,7 +13,7 @@ from nutch2py.mapreduce.mrjob_protocols import descending_sort_key
 from nutch2py.mapreduce.table_job import ParametersT, TableJob
 from nutch2py.plugins.loading import plugin_id_of
 from nutch2py.plugins.plugin_failures import PluginError
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.schedule.fetch_schedule import create_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
@@ -54,7 +53,7 @@ class DueRowInput(GenerateInput):
     """
 
     def __init__(
-        self, conf: Configuration, store: DataStore[WebPage], now: int, limit: int, fields: frozenset[Field[Any]]
+        self, conf: Configuration, store: DataStore[WebPage], now: int, limit: int, fields: frozenset[RecordField]
     ) -> None:
         self._conf, self._store, self._fields = conf, store, fields
         index = store.due_index()
@@ -134,7 +133,7 @@ class DueRowReader:
     ``best_first`` is False when the index is unordered. ``unlisted_rows`` counts rows that changed without the index.
     """
 
-    def __init__(self, store: DataStore[WebPage], split: DueIndexSplit, fields: frozenset[Field[Any]]) -> None:
+    def __init__(self, store: DataStore[WebPage], split: DueIndexSplit, fields: frozenset[RecordField]) -> None:
         self._store, self._spans, self._part, self._fields = store, split.spans, split.partition, fields
         self._index = store.due_index()
         self.best_first = self._index.is_sorted_by_score

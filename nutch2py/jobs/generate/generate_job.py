@@ -65,6 +65,7 @@ from nutch2py.mapreduce.job_parameters import ALL, NON_NEGATIVE, POSITIVE, TIME_
 from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol, descending_sort_key, partition_key, partition_of_key
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.plugins.plugin_failures import PluginError
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import INJECTED_SITEMAP, Mark, WebPage
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
@@ -273,7 +274,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
             yield entry
 
 
-def generator_fields(conf: Configuration) -> frozenset[Any]:
+def generator_fields(conf: Configuration) -> frozenset[RecordField]:
     """Return the fields that the GeneratorJob reads; never content."""
     schedule = create_fetch_schedule(conf)
     return frozenset({WebPage.markers, WebPage.score} | schedule.due_fields | ScoringFilters(conf).generator_fields)

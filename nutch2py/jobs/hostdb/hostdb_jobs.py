@@ -26,8 +26,9 @@ from nutch2py.jobs.stats.histograms import HISTOGRAM_FIELDS, HistogramCollector
 from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
 from nutch2py.mapreduce.input_splits import FileSplit, range_splits, read_split_lines, split_files
 from nutch2py.mapreduce.job_parameters import JobParameters
-from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
 from nutch2py.records.cells import encode_text
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Host, WebPage
 from nutch2py.support.reporting import print_output
 from nutch2py.table import TableQuery, open_store
@@ -116,7 +117,7 @@ class HostDbUpdateJob(TableJob[HostDbParameters]):
                     host_counts.outlinks.update(_iter_hosts(page.outlinks))
             yield host, host_counts.to_json()
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Write the counts of each host; settings stay, counted links are replaced."""
         part = HostOverviewBuilder(self.counts_links)
         with open_store(self.conf, Host).batch() as batch:
@@ -140,7 +141,7 @@ class HostDbUpdateJob(TableJob[HostDbParameters]):
         yield "overview", part.to_json()
 
 
-def host_fields(with_links: bool) -> frozenset[Any]:
+def host_fields(with_links: bool) -> frozenset[RecordField]:
     """Return the fields that updatehostdb reads; with the fetch interval rows without a status count, too."""
     return (
         HISTOGRAM_FIELDS

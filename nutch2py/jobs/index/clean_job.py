@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.document_builder import duplicate_of, is_noindex, should_index
@@ -16,11 +15,11 @@ from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, ParseStatusCode, WebPage
 from nutch2py.table import TableQuery
 
-_FIELDS: frozenset[Field[Any]] = frozenset(
+_FIELDS: frozenset[RecordField] = frozenset(
     {
         WebPage.status,
         WebPage.parse_status,

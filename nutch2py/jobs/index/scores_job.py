@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
@@ -20,13 +19,13 @@ from nutch2py.mapreduce.job_parameters import SCORES, JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages
 from nutch2py.plugins.loading import enabled_plugins
 from nutch2py.records.document import NutchDocument
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.table import MarkCondition, TableQuery
 
 _DOCUMENTS_PER_REQUEST = 1000  # per request to the index
 _INDEXED_MARK = MarkCondition(Mark.INDEX)
-_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.page_rank, WebPage.status, WebPage.parse_status, WebPage.markers})
+_FIELDS: frozenset[RecordField] = frozenset({WebPage.page_rank, WebPage.status, WebPage.parse_status, WebPage.markers})
 SCORE_COUNTERS = {
     "alone": "scores_changed",
     "whole": "scores_changed_whole",

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.inject.seeds import Seed, find_line_errors, find_seed_files, parse_seed_line, require_seed_path
@@ -22,7 +22,7 @@ from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job, runner
 from nutch2py.mapreduce.input_splits import FileSplit, count_lines_before, read_split_lines, split_files
 from nutch2py.mapreduce.job_parameters import TIME_RANGE, JobParameters
 from nutch2py.mapreduce.runners.hadoop.hadoop_client import download_input
-from nutch2py.mapreduce.table_job import KeyValuePair, TableJob
+from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, TableJob
 from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Mutation
@@ -129,7 +129,7 @@ class InjectorJob(TableJob[InjectParameters]):
         more = " (further ones are not logged)" if self.reported_lines == _MAX_REPORTED_LINES else ""
         self.channel.log_line(f"{split.path} line {self.lines_before + number + 1}: {problem}{more}")
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Write the last seed of each key."""
         pending: dict[str, Seed] = {}
         with self.write_batch() as batch:

@@ -13,13 +13,13 @@ from nutch2py.jobs.job_context import open_job
 from nutch2py.jobs.locking.job_lock import select_living_holders
 from nutch2py.jobs.locking.lock_scopes import READ, covers_batch
 from nutch2py.mapreduce.lock_check import LockHolder, decode_holders
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore
 
 INTERRUPTED, FETCHED, PARSED = "interrupted", "fetched", "parsed"
-_MARK_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.markers})
+_MARK_FIELDS: frozenset[RecordField] = frozenset({WebPage.markers})
 _ROWS_PER_READ = 500  # rows
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.records.cells import decode_text
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.scoring.pagerank_model import PAGERANK_MODELS, get_choice
 from nutch2py.support.bounded_cache import bounded_cache
 from nutch2py.url.keys import reverse_url, reversed_host_of_key, unreverse_host
 from nutch2py.url.url_parts import domain_of_host
 
-LINK_GRAPH_FIELDS: frozenset[Field[Any]] = frozenset(
+LINK_GRAPH_FIELDS: frozenset[RecordField] = frozenset(
     # every row has fetch_interval, so no row is missed
     {WebPage.status, WebPage.outlinks, WebPage.page_rank, WebPage.fetch_interval}
 )

@@ -39,7 +39,7 @@ from nutch2py.jobs.pagerank.site_navigation import (
 )
 from nutch2py.mapreduce.job_parameters import NON_NEGATIVE, JobParameters
 from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol
-from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
 from nutch2py.table import WriteBatch
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class LinkGraphJob(TableJob[LinkGraphParameters]):
                 block.add_page(key, self.rules.select_links(key, page))
             yield from block.finish()
 
-    def reduce_step(self, groups: Iterator[tuple[str, Iterator[Any]]], step_num: int) -> Iterator[KeyValuePair]:
+    def reduce_step(self, groups: GroupedValues, step_num: int) -> Iterator[KeyValuePair]:
         """Resolve targets in the first step, write links in the second."""
         with self.derived_store.batch() as batch:
             for key, values in groups:

@@ -6,7 +6,7 @@ import base64
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.property_ranges import LONG_MAX, NumberRange
@@ -27,7 +27,7 @@ from nutch2py.mapreduce.input_splits import DerivedTableSplit, range_splits
 from nutch2py.mapreduce.job_parameters import NON_NEGATIVE, JobParameters
 from nutch2py.mapreduce.mrjob_protocols import SortedTextProtocol
 from nutch2py.mapreduce.table_job import KeyValuePair, TableJob
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.scoring.pagerank_model import PageRankModel, RankChange, rank_change, rank_shares, received_rank
 from nutch2py.table import DataStore, TableQuery, prefix_range
@@ -154,7 +154,7 @@ class RankWriterJob(TableJob[IterationParameters]):
             PageRankModel.from_conf(self.conf).initial_rank,
             self.conf.get_bool("pagerank.update.score"),
         )
-        fields: set[Field[Any]] = {WebPage.page_rank, WebPage.score, WebPage.fetch_interval}
+        fields: set[RecordField] = {WebPage.page_rank, WebPage.score, WebPage.fetch_interval}
         with self.store.batch(self.check_lock) as batch:
             for name, entry in self.derived_store.scan(TableQuery(frozenset({DerivedRow.data}), split.key_range)):
                 keys = blocks.decode_row_keys(entry)

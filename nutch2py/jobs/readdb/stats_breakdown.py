@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from nutch2py.fetcher.stats.host_failures import GOOD_STATUSES
 from nutch2py.jobs.row_output.row_text import parse_status_name, protocol_status_name
@@ -20,9 +20,9 @@ from nutch2py.jobs.stats.histograms import HISTOGRAM_FIELDS, HistogramCollector
 from nutch2py.jobs.stats.quantile_sketch import QuantileSketch
 from nutch2py.jobs.stats.stats_collector import StatsCollector
 from nutch2py.mapreduce.job_parameters import POSITIVE, TIME_RANGE, JobParameters
-from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
 from nutch2py.records.cells import CellError, decode_int
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Mark, MetadataKey, ParseStatusCode, WebPage
 from nutch2py.url.keys import reversed_host_of_key, unreverse_host
 from nutch2py.url.url_parts import domain_of_host
@@ -40,7 +40,7 @@ _MAX_BUFFERED_NAMES = 50_000  # names that a task buffers before it emits them
 _TOTALS_KEYS = ("counts", "spreads", "quantiles")
 """Output keys of the totals of a task; keys of names contain a tab."""
 
-BREAKDOWN_FIELDS: Mapping[str, frozenset[Field[Any]]] = {
+BREAKDOWN_FIELDS: Mapping[str, frozenset[RecordField]] = {
     "host": frozenset(),
     "domain": frozenset(),
     "depth": frozenset({WebPage.markers}),
@@ -48,7 +48,7 @@ BREAKDOWN_FIELDS: Mapping[str, frozenset[Field[Any]]] = {
     "error": frozenset(),
 }
 """Kinds of names, with the fields that they need in addition to those of the statistics."""
-_QUANTILE_FIELDS: frozenset[Field[Any]] = frozenset(
+_QUANTILE_FIELDS: frozenset[RecordField] = frozenset(
     {WebPage.fetch_time, WebPage.markers, WebPage.metadata, WebPage.page_rank, WebPage.retries_since_fetch}
 )
 
@@ -73,7 +73,7 @@ class BreakdownParameters(JobParameters):
     ranges: ClassVar = {"most": POSITIVE, "now": TIME_RANGE}
 
     @property
-    def fields(self) -> frozenset[Field[Any]]:
+    def fields(self) -> frozenset[RecordField]:
         """Fields that the scan reads."""
         more = _QUANTILE_FIELDS if self.quantiles else frozenset()
         return (StatsCollector.FIELDS | HISTOGRAM_FIELDS | more).union(*(BREAKDOWN_FIELDS[kind] for kind in self.by))
@@ -178,7 +178,7 @@ class BreakdownJob(TableJob[BreakdownParameters]):
         totals = stats.to_json(), histograms.to_json(), {name: sketch.to_json() for name, sketch in sketches.items()}
         yield from zip(_TOTALS_KEYS, totals, strict=True)
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Yield the names of this task with the most rows, and pass the totals on."""
         most = self.parameters.most
         kept: dict[str, TopNames] = {}

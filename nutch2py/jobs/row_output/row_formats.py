@@ -11,7 +11,7 @@ import orjson
 
 from nutch2py.jobs.row_output.row_text import format_bytes, format_status, parse_status_name, protocol_status_name
 from nutch2py.records.cells import ParseStatus, ProtocolStatus
-from nutch2py.records.record import Field, MapField
+from nutch2py.records.record import MapField, RecordField
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.url.keys import url_or_key
 
@@ -25,7 +25,7 @@ CSV_COLUMNS = (
 
 
 def row_to_dict(
-    key: str, page: WebPage, fields: Iterable[Field[Any]], max_characters: int | None = _MAX_VALUE_CHARACTERS
+    key: str, page: WebPage, fields: Iterable[RecordField], max_characters: int | None = _MAX_VALUE_CHARACTERS
 ) -> dict[str, Any]:
     """Return the URL and the non-empty fields of a row; long texts are truncated to ``max_characters``."""
     values = {
@@ -35,8 +35,8 @@ def row_to_dict(
     return {"url": to_json_value(url_or_key(key), max_characters), **shown}
 
 
-def _get_value(field: Field[Any], page: WebPage, max_characters: int | None) -> Any:
-    value = field.__get__(page, WebPage)
+def _get_value(field: RecordField, page: WebPage, max_characters: int | None) -> Any:
+    value = getattr(page, field.attribute)
     if isinstance(field, MapField):
         found: Mapping[str, Any] = dict(value.items())
         return {to_json_value(key, max_characters): to_json_value(each, max_characters) for key, each in found.items()}
@@ -58,7 +58,7 @@ def to_json_value(value: Any, max_characters: int | None = None) -> Any:
     return value
 
 
-def format_json_row(key: str, page: WebPage, fields: Iterable[Field[Any]], markdown: str | None) -> str:
+def format_json_row(key: str, page: WebPage, fields: Iterable[RecordField], markdown: str | None) -> str:
     """Return a complete row as a line of JSON."""
     values = row_to_dict(key, page, fields, max_characters=None)
     return orjson.dumps(values if markdown is None else {**values, "markdown": to_json_value(markdown)}).decode()

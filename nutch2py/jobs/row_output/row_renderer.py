@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.row_output.row_formats import format_csv_line, format_json_row, get_csv_values
 from nutch2py.jobs.row_output.row_text import format_page, page_fields
 from nutch2py.parser.html.main_text import require_trafilatura
 from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 RowSections = Mapping[str, bool]
@@ -22,7 +22,7 @@ OutputFormat = Literal["text", "json", "csv"]
 class MarkdownRenderer:
     """Renders the content of rows as Markdown, with the limits of the parse job. Must be closed."""
 
-    fields: frozenset[Field[Any]]
+    fields: frozenset[RecordField]
 
     def __init__(self, conf: Configuration) -> None:
         require_trafilatura("-markdown")
@@ -46,7 +46,7 @@ class MarkdownRenderer:
         self._parsing.close()
 
 
-def shown_fields(sections: RowSections, markdown: MarkdownRenderer | None) -> frozenset[Field[Any]]:
+def shown_fields(sections: RowSections, markdown: MarkdownRenderer | None) -> frozenset[RecordField]:
     """Return the fields needed to show a row."""
     return page_fields(**sections) | (markdown.fields if markdown else frozenset())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from nutch2py.records.cells import ParseStatus, ProtocolStatus, decode_text, float32
-from nutch2py.records.record import Field, MapField
+from nutch2py.records.record import MapField, RecordField
 from nutch2py.records.webpage import CrawlStatus, ParseStatusCode, ProtocolStatusCode, WebPage
 
 _MAJOR_NAMES = ("notparsed", "success", "failed")
@@ -25,7 +25,7 @@ _MINOR_NAMES = {
 _PRINTABLE_BYTES = frozenset(b" `~!@#$%^&*()-_=+[]{}\\|;:'\",.<>/?") | frozenset(
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
-_BASE_FIELDS: frozenset[Field[Any]] = frozenset(
+_BASE_FIELDS: frozenset[RecordField] = frozenset(
     {
         WebPage.base_url,
         WebPage.status,
@@ -52,7 +52,7 @@ _BASE_FIELDS: frozenset[Field[Any]] = frozenset(
 
 def page_fields(
     content: bool = False, headers: bool = False, links: bool = False, text: bool = False
-) -> frozenset[Field[Any]]:
+) -> frozenset[RecordField]:
     """Return the fields that :func:`format_page` reads with the same options."""
     fields = set(_BASE_FIELDS)
     if content:

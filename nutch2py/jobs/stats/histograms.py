@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from nutch2py.joblog.crawl_overview import Histogram
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Mark, WebPage
 
 _HOUR, _DAY = 3600.0, 86400.0
@@ -20,7 +19,7 @@ HISTOGRAM_BOUNDS: Mapping[str, tuple[float, ...]] = {
     "depth": (*map(float, range(21)), 30.0, 50.0, 100.0),
 }
 """Name -> lower bounds of the buckets. ``interval`` is in seconds, ``depth`` counts links from a seed."""
-HISTOGRAM_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.score, WebPage.page_rank, WebPage.fetch_interval})
+HISTOGRAM_FIELDS: frozenset[RecordField] = frozenset({WebPage.score, WebPage.page_rank, WebPage.fetch_interval})
 """Fields that :meth:`HistogramCollector.add` reads; with ``with_depth`` also the marks."""
 
 

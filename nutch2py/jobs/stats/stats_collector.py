@@ -8,7 +8,7 @@ from typing import Any
 
 from nutch2py.jobs.row_output.row_text import format_float, format_status, parse_status_name, protocol_status_name
 from nutch2py.records.cells import ParseStatus
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.table.due_index import RowStatistics, score_thousandths
 from nutch2py.url.keys import reversed_host_of_key, unreverse_host
@@ -32,7 +32,7 @@ class StatsCollector:
         score_max: Highest score in thousandths; None without rows.
     """
 
-    FIELDS: frozenset[Field[Any]] = frozenset(
+    FIELDS: frozenset[RecordField] = frozenset(
         {
             WebPage.status,
             WebPage.retries_since_fetch,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.job_context import open_job
@@ -14,13 +13,13 @@ from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery
 from nutch2py.table.due_index import DueIndex
 
 _ROWS_PER_READ = 1_000  # rows
-_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.fetch_time, WebPage.score, WebPage.markers})
+_FIELDS: frozenset[RecordField] = frozenset({WebPage.fetch_time, WebPage.score, WebPage.markers})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.job_context import open_job
@@ -15,8 +14,8 @@ from nutch2py.jobs.row_output.row_text import protocol_status_name
 from nutch2py.mapreduce.driver import map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import JobParameters
-from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
-from nutch2py.records.record import Field
+from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.table import TableQuery
 from nutch2py.url.keys import reversed_host_of_key, unreverse_host
@@ -57,7 +56,7 @@ class DomainStatsParameters(JobParameters):
 class DomainStatsJob(TableJob[DomainStatsParameters]):
     """Counts rows by name."""
 
-    fields: frozenset[Field[Any]] = frozenset({WebPage.status, WebPage.protocol_status, WebPage.fetch_interval})
+    fields: frozenset[RecordField] = frozenset({WebPage.status, WebPage.protocol_status, WebPage.fetch_interval})
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Yield the row counts of a split by name."""
@@ -81,7 +80,7 @@ class DomainStatsJob(TableJob[DomainStatsParameters]):
                 counts.clear()
         yield from counts.items()
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Sum the counts."""
         for name, counts in groups:
             yield name, sum(counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import orjson
 
@@ -17,13 +17,13 @@ from nutch2py.mapreduce.driver import map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import POSITIVE, JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.support.reporting import print_output
 from nutch2py.table import TableQuery
 from nutch2py.url.keys import reverse_url, url_or_key
 
-_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.inlinks})
+_FIELDS: frozenset[RecordField] = frozenset({WebPage.inlinks})
 
 
 @dataclass(frozen=True, kw_only=True)

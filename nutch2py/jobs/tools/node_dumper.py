@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.job_context import open_job
@@ -14,7 +14,7 @@ from nutch2py.jobs.locking.lock_scopes import make_reader_scope
 from nutch2py.mapreduce.driver import map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import POSITIVE, JobParameters
-from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
 from nutch2py.records.webpage import WebPage
 from nutch2py.support.atomic_files import atomic_write
 from nutch2py.support.reporting import log_line, print_output
@@ -68,7 +68,7 @@ class NodeDumperJob(TableJob[NodeDumperParameters]):
                 buffer.clear()
         yield from buffer.items()
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Yield the nodes with the highest values."""
         join = sum if self.parameters.aggregate == "sum" else max
         yield from self._select_top((name, join(values)) for name, values in groups)

@@ -10,7 +10,7 @@ import io
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 from xml.sax.saxutils import escape
 
 from nutch2py.conf.configuration import Configuration
@@ -21,8 +21,8 @@ from nutch2py.jobs.row_output.row_text import format_status
 from nutch2py.mapreduce.driver import map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import JobParameters
-from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
-from nutch2py.records.record import Field
+from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.support.atomic_files import atomic_write
 from nutch2py.support.reporting import log_line
@@ -31,8 +31,8 @@ from nutch2py.url.keys import reversed_host_of_key, unreverse_host, url_or_key
 from nutch2py.url.url_parts import host_of
 
 GRAPH_FORMATS = ("graphml", "edges")
-_LINK_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.inlinks})
-_NODE_FIELDS: frozenset[Field[Any]] = frozenset({WebPage.inlinks, WebPage.score, WebPage.status})
+_LINK_FIELDS: frozenset[RecordField] = frozenset({WebPage.inlinks})
+_NODE_FIELDS: frozenset[RecordField] = frozenset({WebPage.inlinks, WebPage.score, WebPage.status})
 _MAX_BUFFERED_PAIRS = 50_000  # host pairs that a task buffers before it emits them
 _GRAPHML_START = """\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -64,7 +64,7 @@ class HostGraphJob(TableJob[JobParameters]):
                 counts.clear()
         yield from counts.items()
 
-    def reduce_groups(self, groups: Iterator[tuple[str, Iterator[Any]]]) -> Iterator[KeyValuePair]:
+    def reduce_groups(self, groups: GroupedValues) -> Iterator[KeyValuePair]:
         """Sum the counts."""
         for pair, counts in groups:
             yield pair, sum(counts)

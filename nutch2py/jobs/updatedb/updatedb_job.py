@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import orjson
 
@@ -42,7 +42,7 @@ from nutch2py.mapreduce.mrjob_protocols import SortedBytesProtocol, encode_sorte
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.plugins.loading import plugin_id_of
 from nutch2py.plugins.plugin_failures import PluginCall, PluginError
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
 from nutch2py.schedule.fetch_transition import TRANSITION_FIELDS, TransitionLimits, apply_fetch, initialize_page
@@ -98,9 +98,9 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
         self.max_inlinks = conf.get_int("db.update.max.inlinks", 10000)
         self.scoring, self.schedule = ScoringFilters(conf), create_fetch_schedule(conf)
         self.fields = distribution_fields(conf)
-        linked: set[Field[Any]] = {WebPage.markers, WebPage.inlinks, WebPage.metadata, WebPage.score, WebPage.status}
+        linked: set[RecordField] = {WebPage.markers, WebPage.inlinks, WebPage.metadata, WebPage.score, WebPage.status}
         self.linked_fields = self.scoring.fields | linked
-        self.page_fields: frozenset[Field[Any]] = self.linked_fields | TRANSITION_FIELDS | self.schedule.fields
+        self.page_fields: frozenset[RecordField] = self.linked_fields | TRANSITION_FIELDS | self.schedule.fields
         self.transition_limits = TransitionLimits.from_conf(conf)
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
@@ -315,11 +315,10 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
             markers[Mark.UPDATEDB] = parsed
 
 
-def distribution_fields(conf: Configuration) -> frozenset[Any]:
+def distribution_fields(conf: Configuration) -> frozenset[RecordField]:
     """Return the fields that the map side reads; never content, text or inlinks."""
-    return frozenset(
-        {WebPage.markers, WebPage.metadata, WebPage.outlinks, WebPage.sitemaps} | ScoringFilters(conf).fields
-    )
+    fields: set[RecordField] = {WebPage.markers, WebPage.metadata, WebPage.outlinks, WebPage.sitemaps}
+    return frozenset(fields | ScoringFilters(conf).fields)
 
 
 def updatedb(conf: Configuration, batch_id: str) -> JobResult:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
 from nutch2py.parser.html.dom import attribute_value
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.url.url_parts import parse_url, resolve_url
 
@@ -31,7 +30,7 @@ class CCParseFilter(ParseFilter):
     """
 
     java_class = "org.creativecommons.nutch.CCParseFilter"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.content})
+    fields: frozenset[RecordField] = frozenset({WebPage.metadata, WebPage.content})
 
     def __init__(self, conf: Configuration) -> None:
         self.excludes_unlicensed = conf.get_bool("creativecommons.exclude.unlicensed", False)

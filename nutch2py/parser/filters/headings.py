@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
 from nutch2py.parser.html.dom import node_text
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 
@@ -15,7 +13,7 @@ class HeadingsParseFilter(ParseFilter):
     """Stores the elements listed in ``headings``: the first of each, or all with ``headings.multivalued``."""
 
     java_class = "org.apache.nutch.parse.headings.HeadingsParseFilter"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
+    fields: frozenset[RecordField] = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
         self.tag_names = conf.get_strings("headings", ("h1", "h2"))

@@ -12,13 +12,12 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
 from nutch2py.parser.html.dom import attribute_value
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.support.reporting import warn
 
@@ -158,7 +157,7 @@ class LanguageParseFilter(ParseFilter):
     """Sets the language of an HTML page in ``page.metadata``, entry ``language``."""
 
     java_class = "org.apache.nutch.analysis.lang.HTMLLanguageParser"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata, WebPage.headers})
+    fields: frozenset[RecordField] = frozenset({WebPage.metadata, WebPage.headers})
 
     def __init__(self, conf: Configuration) -> None:
         self.policy = LanguagePolicy(conf)

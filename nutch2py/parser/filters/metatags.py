@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 META_PREFIX = "meta_"
@@ -21,7 +19,7 @@ class MetaTagsParseFilter(ParseFilter):
     """
 
     java_class = "org.apache.nutch.parse.metatags.MetaTagsParser"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
+    fields: frozenset[RecordField] = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
         self._names = {name.lower() for name in conf.get_strings("metatags.names", ["*"])}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 DEFAULT_RULES_FILE = "regex-parsefilter.txt"
@@ -46,7 +46,7 @@ class RegexParseFilter(ParseFilter):
     """Sets each rule's field to ``true`` or ``false``. Rules: ``parsefilter.regex.rules``, else ``….regex.file``."""
 
     java_class = "org.apache.nutch.parsefilter.regex.RegexParseFilter"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
+    fields: frozenset[RecordField] = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
         rules = conf.get("parsefilter.regex.rules")

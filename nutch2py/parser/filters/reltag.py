@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import unquote_plus, urlsplit
 
 from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
 from nutch2py.parser.html.dom import attribute_value
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.url.url_parts import resolve_url
 
@@ -22,7 +21,7 @@ class RelTagParser(ParseFilter):
     """
 
     java_class = "org.apache.nutch.microformats.reltag.RelTagParser"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
+    fields: frozenset[RecordField] = frozenset({WebPage.metadata})
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
         """Set the tags in ``page.metadata``; a page without tags gets an empty entry, as in Nutch."""

@@ -9,7 +9,7 @@ import orjson
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
 from nutch2py.parser.html.structured_data import extract_structured_data
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 STRUCTURED_DATA_KEY = "structured"
@@ -20,7 +20,7 @@ _MAX_DEPTH = 40
 class StructuredParseFilter(ParseFilter):
     """Stores at most ``parser.structured.max.bytes`` of JSON; drops the largest kinds when there is more."""
 
-    fields: frozenset[Field[Any]] = frozenset({WebPage.metadata})
+    fields: frozenset[RecordField] = frozenset({WebPage.metadata})
 
     def __init__(self, conf: Configuration) -> None:
         self._max_bytes = conf.get_int("parser.structured.max.bytes", 65536)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Outlink, Parse, Parser
 from nutch2py.parser.links.link_extractor import extract_links
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import ParseStatusCode, WebPage
 from nutch2py.url.url_parts import resolve_url
 
@@ -142,7 +141,7 @@ class DocumentParser(Parser):
 
     part_of = "parse-tika"
     content_types = ""
-    fields: frozenset[Field[Any]] = frozenset(
+    fields: frozenset[RecordField] = frozenset(
         {WebPage.content, WebPage.content_type, WebPage.headers, WebPage.base_url, WebPage.metadata}
     )
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from nutch2py.interfaces import HtmlDocument, Outlink, Parse, ParseFilter, Parser
 from nutch2py.parser.charset.encoding_detector import decode_unlabeled
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.url.url_parts import parse_url, resolve_url
 
@@ -29,7 +28,7 @@ class JSParseFilter(Parser, ParseFilter):
     java_class = "org.apache.nutch.parse.js.JSParseFilter"
     content_types = "application/javascript"
     needs_scripts = True
-    fields: frozenset[Field[Any]] = frozenset({WebPage.content})
+    fields: frozenset[RecordField] = frozenset({WebPage.content})
 
     def parse(self, url: str, page: WebPage) -> Parse:
         """Parse a script; its first line is the title."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parse, Parser
 from nutch2py.parser.charset.encoding_detector import EncodingDetector, store_encoding
 from nutch2py.parser.charset.encoding_names import decode
 from nutch2py.parser.links.link_extractor import extract_links
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 
@@ -22,7 +20,7 @@ class TextParser(Parser):
 
     content_types = r"text/.*|application/(?:json|javascript|x-sh|x-tex|ld\+json)"
     part_of = "parse-tika"
-    fields: frozenset[Field[Any]] = frozenset(
+    fields: frozenset[RecordField] = frozenset(
         {WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata}
     )
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import urllib.error
 import urllib.request
-from typing import Any
 
 import orjson
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parse, Parser
 from nutch2py.parser.formats.document_parser import ParsedDocument, failed_parse
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import ParseStatusCode, WebPage
 
 _MAX_RESPONSE_BYTES = 64 << 20
@@ -29,7 +28,7 @@ class TikaServerParser(Parser):
     """
 
     content_types = "(?!)"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.content, WebPage.content_type, WebPage.base_url})
+    fields: frozenset[RecordField] = frozenset({WebPage.content, WebPage.content_type, WebPage.base_url})
 
     def __init__(self, conf: Configuration) -> None:
         self._url = conf.get_trimmed("tika.server.url").rstrip("/")

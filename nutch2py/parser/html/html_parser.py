@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.interfaces import HtmlDocument, Parse, Parser
@@ -22,7 +20,7 @@ from nutch2py.parser.html.main_text import (
 from nutch2py.parser.html.outlinks import OutlinkCollector
 from nutch2py.parser.parse_filters import ParseFilters
 from nutch2py.parser.x_robots_tag import agent_names, read_robots_directives
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import MetadataKey, ParseStatusCode, WebPage
 from nutch2py.url.url_parts import parse_url
 
@@ -44,7 +42,7 @@ class HtmlParser(Parser):
 
     java_class = "org.apache.nutch.parse.html.HtmlParser"
     content_types = "text/html|application/xhtml+xml"
-    fields: frozenset[Field[Any]]
+    fields: frozenset[RecordField]
 
     def __init__(self, conf: Configuration) -> None:
         self._detector = EncodingDetector(conf)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from hashlib import md5
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Signature
 from nutch2py.records.cells import encode_text, float32
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 
@@ -18,7 +17,7 @@ class MD5Signature(Signature):
     """MD5 of the raw content, or of the page's URL when there is none. Any changed byte changes it."""
 
     java_class = "org.apache.nutch.crawl.MD5Signature"
-    fields: frozenset[Field[Any]] = frozenset({WebPage.content, WebPage.base_url})
+    fields: frozenset[RecordField] = frozenset({WebPage.content, WebPage.base_url})
 
     def __init__(self, conf: Configuration | None = None) -> None:
         """Accept the configuration as every plug-in does; it is not used."""
@@ -32,7 +31,7 @@ class TextMD5Signature(Signature):
     """MD5 of the parsed text, or of the content when there is no text. Changes of markup alone do not change it."""
 
     java_class = "org.apache.nutch.crawl.TextMD5Signature"
-    fields: frozenset[Field[Any]] = MD5Signature.fields | {WebPage.text}
+    fields: frozenset[RecordField] = MD5Signature.fields | {WebPage.text}
 
     def __init__(self, conf: Configuration | None = None) -> None:
         self._fallback = MD5Signature(conf)
@@ -71,7 +70,7 @@ class TextProfileSignature(Signature):
     """
 
     java_class = "org.apache.nutch.crawl.TextProfileSignature"
-    fields: frozenset[Field[Any]] = TextMD5Signature.fields
+    fields: frozenset[RecordField] = TextMD5Signature.fields
 
     def __init__(self, conf: Configuration) -> None:
         self._fallback = MD5Signature(conf)

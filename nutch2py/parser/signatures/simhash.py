@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Signature
 from nutch2py.parser.signatures.digest_signatures import MD5Signature
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 SIMHASH_BITS = 64
@@ -29,7 +28,7 @@ class SimHashSignature(Signature):
     finds near-duplicates.
     """
 
-    fields: frozenset[Field[Any]] = MD5Signature.fields | {WebPage.text}
+    fields: frozenset[RecordField] = MD5Signature.fields | {WebPage.text}
 
     def __init__(self, conf: Configuration | None = None) -> None:
         self._fallback = MD5Signature(conf)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.row_parser import ParseOutcome, RowParser
 from nutch2py.parser.sitemap.sitemap_parser import MAX_SITEMAP_BYTES, MAX_SITEMAP_URLS, SitemapEntry, parse_sitemap
 from nutch2py.records.cells import ParseStatus
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import INJECTED_PAGE, CrawlStatus, Mark, ParseStatusCode, WebPage
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.url_length import max_url_length
@@ -46,7 +46,7 @@ class SitemapRowParser:
         self._max_urls = max(1, conf.get_int("sitemap.entries.max", MAX_SITEMAP_URLS))
         self._max_length = max_url_length(conf)
         self._is_strict = conf.get_bool("sitemap.strict.parsing")
-        self.fields: frozenset[Field[Any]] = row_parser.fields | {WebPage.sitemaps}
+        self.fields: frozenset[RecordField] = row_parser.fields | {WebPage.sitemaps}
 
     def parse_row(self, key: str, page: WebPage) -> SitemapOutcome:
         """Parse the sitemap of row ``key``; set status, signature and mark, and ``sitemaps`` for an index."""

@@ -22,7 +22,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -42,7 +42,7 @@ from nutch2py.parser.worker.parse_protocol import (
     failed_row,
     take_response,
 )
-from nutch2py.records.record import Field, Mutation
+from nutch2py.records.record import Mutation, RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.support.invariants import not_none
 from nutch2py.support.reporting import warn
@@ -81,7 +81,7 @@ class ParseWorkerClient:
 
     def __init__(self, conf: Configuration, *, sitemaps: bool = False) -> None:
         parsing = RowParser(conf)  # reports configuration errors in this process
-        self.fields: frozenset[Field[Any]] = SitemapRowParser(conf, parsing).fields if sitemaps else parsing.fields
+        self.fields: frozenset[RecordField] = SitemapRowParser(conf, parsing).fields if sitemaps else parsing.fields
         self.signature = parsing.signature
         self._conf = conf
         self._request_kind = "sitemap" if sitemaps else "page"

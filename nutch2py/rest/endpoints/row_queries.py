@@ -11,16 +11,16 @@ from msgspec import Struct
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError
 from nutch2py.jobs.row_output.row_formats import row_to_dict
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import KeyRange, TableQuery, open_store, prefix_range
 from nutch2py.url.keys import reverse_host, reverse_url
 
-FIELDS: dict[str, Field[Any]] = {field.name: field for field in WebPage.FIELDS.values()}
+FIELDS: dict[str, RecordField] = {field.name: field for field in WebPage.FIELDS.values()}
 LARGE_FIELDS = frozenset({"content", "text"})
 """Fields that are read only by name."""
 SCAN_SECONDS = 10.0
-_ALWAYS_READ: frozenset[Field[Any]] = frozenset({WebPage.batch_id, WebPage.fetch_time})
+_ALWAYS_READ: frozenset[RecordField] = frozenset({WebPage.batch_id, WebPage.fetch_time})
 """Read in addition: a scan skips rows without any cell of the fields that it reads."""
 _MAX_RESPONSE_CHARACTERS = 8 << 20
 """Approximate limit of the rows of a response; a client continues with ``nextKey``."""
@@ -45,7 +45,7 @@ def key_range(host: str, start: str, stop: str) -> KeyRange:
         raise InputError(f"{host!r:.100} is not a host: {error}") from error
 
 
-def get_row(conf: Configuration, url: str, fields: frozenset[Field[Any]]) -> RowsResult:
+def get_row(conf: Configuration, url: str, fields: frozenset[RecordField]) -> RowsResult:
     """Return the row of a URL, if it exists."""
     try:
         key = reverse_url(url)
@@ -56,7 +56,7 @@ def get_row(conf: Configuration, url: str, fields: frozenset[Field[Any]]) -> Row
 
 
 def scan_rows(
-    conf: Configuration, keys: KeyRange, fields: frozenset[Field[Any]], limit: int, batch_id: str = ""
+    conf: Configuration, keys: KeyRange, fields: frozenset[RecordField], limit: int, batch_id: str = ""
 ) -> RowsResult:
     """Return the first rows of a range; with ``batch_id``, only rows whose last batch it is.
 
@@ -75,7 +75,7 @@ def scan_rows(
     return RowsResult(rows=rows, next_key=None)
 
 
-def select_fields(names: Iterable[str]) -> frozenset[Field[Any]]:
+def select_fields(names: Iterable[str]) -> frozenset[RecordField]:
     """Return the fields by name; without names, all but the large ones."""
     names = [name for name in names if name]
     unknown = sorted(set(names) - FIELDS.keys())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from nutch2py.records.record import Columns, Field
+from nutch2py.records.record import Columns, RecordField
 from nutch2py.table.embedded.storage.packing import DamagedCellsError, has_any_column, unpack_columns
 from nutch2py.table.embedded.storage.table_files import damaged_table_error
 from nutch2py.table.table_query import columns_of
@@ -28,7 +28,7 @@ class DatabaseSelection:
     """The databases to read, with the selected qualifiers of each (None: all). ``where`` is for messages."""
 
     def __init__(
-        self, schema: str, fields: Iterable[Field[Any]] | None, present: Iterable[bytes], where: str = "the table"
+        self, schema: str, fields: Iterable[RecordField] | None, present: Iterable[bytes], where: str = "the table"
     ) -> None:
         self.where = where
         content_column = CONTENT_COLUMNS.get(schema)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
+import lmdb
 from msgspec.structs import replace
 
 from nutch2py.errors import StoreError
@@ -193,8 +193,8 @@ class EmbeddedBatch(WriteBatch):
 
     def _apply_contents(
         self,
-        txn: Any,
-        handles: dict[bytes, Any],
+        txn: lmdb.Transaction[bytes],
+        handles: dict[bytes, lmdb._Database],
         stored: dict[bytes, Sequence[FamilyChange]],
         number: int,
         release_mapped_pages: Callable[[], object],
@@ -261,8 +261,8 @@ def _content_numbers(values: dict[bytes, bytes]) -> set[bytes]:
 
 
 def apply_changes(
-    txn: Any,
-    handle: Any,
+    txn: lmdb.Transaction[bytes],
+    handle: lmdb._Database,
     rows: Mapping[bytes, Sequence[FamilyChange]],
     release_mapped_pages: Callable[[], object],
     read_all: bool = False,
@@ -316,7 +316,12 @@ def apply_changes(
     return before, after
 
 
-def _delete_keys(txn: Any, handle: Any, keys: Sequence[bytes], release_mapped_pages: Callable[[], object]) -> None:
+def _delete_keys(
+    txn: lmdb.Transaction[bytes],
+    handle: lmdb._Database,
+    keys: Sequence[bytes],
+    release_mapped_pages: Callable[[], object],
+) -> None:
     for some in pieces(keys):
         for key in some:
             txn.delete(key, db=handle)
@@ -324,8 +329,8 @@ def _delete_keys(txn: Any, handle: Any, keys: Sequence[bytes], release_mapped_pa
 
 
 def _apply_to_buckets(
-    txn: Any,
-    handle: Any,
+    txn: lmdb.Transaction[bytes],
+    handle: lmdb._Database,
     rows: Mapping[bytes, Sequence[FamilyChange]],
     before: dict[bytes, bytes],
     after: dict[bytes, bytes],
@@ -350,7 +355,9 @@ def _apply_to_buckets(
             txn.put(place_key, pack_bucket(bucket), db=handle)
 
 
-def _update_sample(txn: Any, handle: Any, rows: dict[bytes, Sequence[FamilyChange]]) -> None:
+def _update_sample(
+    txn: lmdb.Transaction[bytes], handle: lmdb._Database, rows: dict[bytes, Sequence[FamilyChange]]
+) -> None:
     """Update the sample of keys: one row in 256, chosen by its key.
 
     The multiplication spreads the CRC, which is too regular for keys that count up.

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
-from typing import Any
+
+import lmdb
 
 from nutch2py.errors import StoreError
+from nutch2py.support.invariants import not_none
 from nutch2py.table.due_index import (
     REBUILD_HINT,
     SLOT_BITS,
@@ -54,7 +56,7 @@ class EmbeddedDueIndex(DueIndex):
             with files.read_transaction() as txn:
                 return _find_problem(txn, files)
 
-    def _check_usable(self, txn: Any, files: TableFiles) -> None:
+    def _check_usable(self, txn: lmdb.Transaction[bytes], files: TableFiles) -> None:
         problem = _find_problem(txn, files)
         if problem:
             raise StoreError(f"cannot use the due index of {self._where}: {problem}; start the job again")
@@ -66,7 +68,7 @@ class EmbeddedDueIndex(DueIndex):
             files = self._get_files()
             with files.read_transaction() as txn:
                 self._check_usable(txn, files)
-                cursor = txn.cursor(files.database_handle(DUE_DATABASE))
+                cursor = txn.cursor(not_none(files.database_handle(DUE_DATABASE), "due index"))
                 for span in spans:
                     stop = due_keys.next_slot(slot_of(span.last))
                     if cursor.set_range(slot_of(span.first)):
@@ -84,7 +86,7 @@ class EmbeddedDueIndex(DueIndex):
             files = self._get_files()
             with files.read_transaction() as txn:
                 self._check_usable(txn, files)
-                due = files.database_handle(DUE_DATABASE)
+                due = not_none(files.database_handle(DUE_DATABASE), "due index")
                 merged = heapq.merge(
                     *(_slot_entries(txn, due, slot, after_key, spans) for slot in _used_slots(txn, due, spans))
                 )
@@ -113,7 +115,7 @@ class EmbeddedDueIndex(DueIndex):
             with files.read_transaction() as txn:
                 self._check_usable(txn, files)
                 for name, count in embedded_due_update.read_statistics(
-                    txn, files.database_handle(STATISTICS_DATABASE)
+                    txn, not_none(files.database_handle(STATISTICS_DATABASE), "statistics")
                 ).items():
                     found.add(name, count)
         return found
@@ -154,8 +156,10 @@ class EmbeddedDueIndex(DueIndex):
             if problem:
                 report(problem)
                 return 0
-            stored = embedded_due_update.read_statistics(txn, files.database_handle(STATISTICS_DATABASE))
-            entries = int(txn.stat(files.database_handle(DUE_DATABASE))["entries"])
+            stored = embedded_due_update.read_statistics(
+                txn, not_none(files.database_handle(STATISTICS_DATABASE), "statistics")
+            )
+            entries = int(txn.stat(not_none(files.database_handle(DUE_DATABASE), "due index"))["entries"])
         expected: Counter[str] = Counter()
         matching = 0
         for part in self._scan_updates(files):
@@ -163,7 +167,11 @@ class EmbeddedDueIndex(DueIndex):
             expected.update(statistics)
             for some in pieces(added):
                 with files.read_transaction(len(some)) as txn:
-                    found = dict(txn.cursor(files.database_handle(DUE_DATABASE)).getmulti([key for key, _ in some]))
+                    found = dict(
+                        txn.cursor(not_none(files.database_handle(DUE_DATABASE), "due index")).getmulti(
+                            [key for key, _ in some]
+                        )
+                    )
                 for entry_key, value in some:
                     if found.get(entry_key) == value:
                         matching += 1
@@ -188,7 +196,10 @@ class EmbeddedDueIndex(DueIndex):
                         txn.drop(handles[name], delete=False)
 
     def _scan_updates(
-        self, files: TableFiles, txn: Any = None, handles: Mapping[bytes, Any] = MappingProxyType({})
+        self,
+        files: TableFiles,
+        txn: lmdb.Transaction[bytes] | None = None,
+        handles: Mapping[bytes, lmdb._Database] = MappingProxyType({}),
     ) -> Iterator[EmbeddedDueUpdate]:
         """Yield updates that add all rows, in chunks, as if they were written now in ``txn``."""
         selection = DatabaseSelection(
@@ -212,7 +223,7 @@ def _last_commit(files: TableFiles) -> int:
         return int(txn.id())
 
 
-def _find_problem(txn: Any, files: TableFiles) -> str:
+def _find_problem(txn: lmdb.Transaction[bytes], files: TableFiles) -> str:
     names = {name: files.database_handle(name) for name in (STATE_DATABASE, DUE_DATABASE, STATISTICS_DATABASE)}
     handles = {name: handle for name, handle in names.items() if handle is not None}
     if embedded_due_update.is_up_to_date(txn, handles, txn.id()):
@@ -222,7 +233,7 @@ def _find_problem(txn: Any, files: TableFiles) -> str:
     return f"a program that does not update it has written the table since ({REBUILD_HINT})"
 
 
-def _used_slots(txn: Any, due: Any, spans: Sequence[TimeSpan]) -> Iterator[bytes]:
+def _used_slots(txn: lmdb.Transaction[bytes], due: lmdb._Database, spans: Sequence[TimeSpan]) -> Iterator[bytes]:
     """Yield the slots of ``spans`` that have entries, each once."""
     cursor = txn.cursor(due)
     seen = b""
@@ -238,7 +249,7 @@ def _used_slots(txn: Any, due: Any, spans: Sequence[TimeSpan]) -> Iterator[bytes
 
 
 def _slot_entries(
-    txn: Any, due: Any, slot: bytes, after: bytes, spans: Sequence[TimeSpan]
+    txn: lmdb.Transaction[bytes], due: lmdb._Database, slot: bytes, after: bytes, spans: Sequence[TimeSpan]
 ) -> Iterator[tuple[bytes, bytes]]:
     """Yield (sort key, value) of the entries of a slot after the sort key ``after`` that are due within ``spans``."""
     cursor = txn.cursor(due)

@@ -9,9 +9,12 @@ from __future__ import annotations
 import struct
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import lmdb
 
 from nutch2py.records.webpage import WebPage
+from nutch2py.support.invariants import not_none
 from nutch2py.table.due_index import COUNTED_COLUMNS, statistic_name
 from nutch2py.table.embedded.due_keys import DueEntry, build_entries, entry_prefix
 from nutch2py.table.embedded.storage.mapped_memory import PIECE_READS, pieces
@@ -42,7 +45,7 @@ CountedCells = tuple[bytes | None, ...]
 """The counted cells of a family, in the order of :data:`COUNTED_COLUMNS`."""
 
 
-def is_up_to_date(txn: Any, handles: Mapping[bytes, Any], commit: int) -> bool:
+def is_up_to_date(txn: lmdb.Transaction[bytes], handles: Mapping[bytes, lmdb._Database], commit: int) -> bool:
     """Return whether index and statistics exist and were updated by the commit ``commit``."""
     if DUE_DATABASE not in handles or STATISTICS_DATABASE not in handles:
         return False
@@ -50,17 +53,17 @@ def is_up_to_date(txn: Any, handles: Mapping[bytes, Any], commit: int) -> bool:
     return stamp is not None and stamp == _COUNT_FORMAT.pack(commit)
 
 
-def record_commit(txn: Any, handles: Mapping[bytes, Any]) -> None:
+def record_commit(txn: lmdb.Transaction[bytes], handles: Mapping[bytes, lmdb._Database]) -> None:
     """Record that this commit has updated index and statistics."""
     txn.put(LAST_COMMIT_KEY, _COUNT_FORMAT.pack(txn.id()), db=handles[STATE_DATABASE])
 
 
-def read_statistic(txn: Any, handle: Any, name: str) -> int:
+def read_statistic(txn: lmdb.Transaction[bytes], handle: lmdb._Database, name: str) -> int:
     """Return one statistic, 0 if it is not stored."""
     return int(_COUNT_FORMAT.unpack(txn.get(name.encode(), db=handle) or bytes(_COUNT_FORMAT.size))[0])
 
 
-def read_statistics(txn: Any, handle: Any) -> dict[str, int]:
+def read_statistics(txn: lmdb.Transaction[bytes], handle: lmdb._Database) -> dict[str, int]:
     """Return all statistics by name."""
     return {bytes(name).decode(): _COUNT_FORMAT.unpack(count)[0] for name, count in txn.cursor(handle)}
 
@@ -77,7 +80,7 @@ class EmbeddedDueUpdate:
     """Change of index and statistics by a group of writes: call :meth:`add_family` per family, then :meth:`write`.
 
     Args:
-        txn: Transaction that shows the rows after all writes.
+        txn: Transaction that shows the rows after all writes; None for a rebuild that is not written.
         handles: Database handles by name.
         release_mapped_pages: Called after each piece that is read or written.
         is_rebuild: Index and statistics are empty and built from all rows.
@@ -85,8 +88,8 @@ class EmbeddedDueUpdate:
 
     def __init__(
         self,
-        txn: Any,
-        handles: Mapping[bytes, Any],
+        txn: lmdb.Transaction[bytes] | None,
+        handles: Mapping[bytes, lmdb._Database],
         release_mapped_pages: Callable[[], object],
         is_rebuild: bool = False,
     ) -> None:
@@ -94,7 +97,9 @@ class EmbeddedDueUpdate:
         self._release_mapped_pages, self._is_rebuild = release_mapped_pages, is_rebuild
         self._read_count = 0  # cells read of families that were not written
         self._family_writes: dict[bytes, FamilyWrites] = dict.fromkeys(INDEXED_FAMILIES, FamilyWrites((), {}, {}))
-        self._parsed_only_count = 0 if is_rebuild else read_statistic(txn, handles[STATISTICS_DATABASE], _PARSED_ONLY)
+        self._parsed_only_count = (
+            0 if is_rebuild or txn is None else read_statistic(txn, handles[STATISTICS_DATABASE], _PARSED_ONLY)
+        )
         self._removed_entries: list[tuple[bytes, DueEntry]] = []  # row keys with the prefixes of their entries
         self._added_entries: list[tuple[bytes, DueEntry]] = []
         self._cell_deltas: dict[bytes, Counter[CountedCells]] = {family: Counter() for family in COUNTED_COLUMNS}
@@ -239,13 +244,13 @@ class EmbeddedDueUpdate:
 
     def _read_cells(self, family: bytes, key: bytes) -> dict[bytes, bytes] | None:
         """Return the current cells of a row in a family, None if it has none."""
-        handle = self._handles.get(family)
-        if handle is None or self._is_rebuild:  # a rebuild adds all families of a row
+        handle, txn = self._handles.get(family), self._txn
+        if handle is None or txn is None or self._is_rebuild:  # a rebuild adds all families of a row
             return None
         self._read_count += 1
         if self._read_count % PIECE_READS == 0:
             self._release_mapped_pages()
-        packed = self._txn.get(lmdb_key(key), db=handle)
+        packed = txn.get(lmdb_key(key), db=handle)
         if packed is not None and len(key) > LONGEST_KEY:
             packed = unpack_bucket(lmdb_key(key), packed).get(key)
         return None if packed is None else unpack_columns(packed)
@@ -262,7 +267,8 @@ class EmbeddedDueUpdate:
 
     def write(self) -> None:
         """Write the changes of index and statistics."""
-        txn, due, statistics = self._txn, self._handles[DUE_DATABASE], self._handles[STATISTICS_DATABASE]
+        txn = not_none(self._txn, "transaction")
+        due, statistics = self._handles[DUE_DATABASE], self._handles[STATISTICS_DATABASE]
         removed, added, changes = self.compute_changes()
         for keys in pieces(removed):
             for key in keys:

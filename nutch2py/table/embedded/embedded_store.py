@@ -14,7 +14,7 @@ from weakref import finalize
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.records.cells import encode_text
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.table.data_store import DataStore, R, RowCells, WriteBatch, check_comparable, table_name_error
 from nutch2py.table.due_index import DueIndex
 from nutch2py.table.embedded import embedded_due_update, fsck
@@ -191,7 +191,7 @@ class EmbeddedStore(DataStore[R]):
         if self._finalizer is not None:
             self._finalizer()  # a second call does nothing
 
-    def _select_databases(self, fields: Iterable[Field[Any]] | None) -> DatabaseSelection:
+    def _select_databases(self, fields: Iterable[RecordField] | None) -> DatabaseSelection:
         with table_files.translate_errors(self._where):
             table = self._get_files()
             if fields is not None:
@@ -217,7 +217,7 @@ class EmbeddedStore(DataStore[R]):
             for key in scan_keys(self._get_files, key_range):
                 yield key.decode("utf-8", "replace")
 
-    def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
+    def get_many(self, keys: Sequence[str], fields: Iterable[RecordField] | None = None) -> list[R | None]:
         """Return the rows of ``keys``, read in key order; the contents of all rows are in memory at once."""
         wanted = None if fields is None else frozenset(fields)
         selection = self._select_databases(wanted)
@@ -285,7 +285,7 @@ class EmbeddedStore(DataStore[R]):
             return DueIndex("storage.embedded.due.index is false")
         return EmbeddedDueIndex(self._get_files, self._where)
 
-    def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
+    def compare_and_set(self, key: str, field: RecordField, expected: bytes | None, new: bytes | None) -> bool:
         """Set one cell if it holds ``expected``, under the write lock of the table."""
         check_comparable(field, expected, new)
         column = field.family, field.qualifier

@@ -9,7 +9,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import lmdb
 
 from nutch2py.records.cells import encode_text
 from nutch2py.records.webpage import WebPage
@@ -61,7 +63,9 @@ class KeyBounds:
         return rows
 
 
-def _read_run(txn: Any, handle: Any, start: bytes, end: bytes, limit: int) -> tuple[dict[bytes, bytes], bool]:
+def _read_run(
+    txn: lmdb.Transaction[bytes], handle: lmdb._Database | None, start: bytes, end: bytes, limit: int
+) -> tuple[dict[bytes, bytes], bool]:
     """Return up to ``limit`` consecutive values from ``start`` to before ``end``, and whether there may be more."""
     if handle is None:
         return {}, False
@@ -148,7 +152,9 @@ def _mark_matches(packed: bytes, name: bytes, value: bytes | None) -> bool:
     return found is not None and (value is None or found == value)
 
 
-def _read_point_rows(txn: Any, files: TableFiles, selection: DatabaseSelection, keys: Sequence[bytes]) -> PackedRows:
+def _read_point_rows(
+    txn: lmdb.Transaction[bytes], files: TableFiles, selection: DatabaseSelection, keys: Sequence[bytes]
+) -> PackedRows:
     """Return the rows of ``keys`` (sorted) that have a selected cell; all of them if nothing is selected."""
     if not selection.database_names:
         return [(key, ()) for key in keys]
@@ -159,7 +165,9 @@ def _read_point_rows(txn: Any, files: TableFiles, selection: DatabaseSelection, 
     return [(key, row) for key, row in rows if selection.has_cell(row)]
 
 
-def point_read(txn: Any, handle: Any, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+def point_read(
+    txn: lmdb.Transaction[bytes], handle: lmdb._Database | None, keys: Sequence[bytes]
+) -> dict[bytes, bytes]:
     """Return the packed values of those ``keys`` (sorted) that exist."""
     if handle is None:
         return {}
@@ -283,7 +291,9 @@ def scan_keys(get_files: Callable[[], TableFiles], key_range: KeyRange) -> Itera
         )
 
 
-def _bucket_keys(txn: Any, handles: Sequence[Any], bucket_key: bytes) -> list[bytes]:
+def _bucket_keys(
+    txn: lmdb.Transaction[bytes], handles: Sequence[lmdb._Database | None], bucket_key: bytes
+) -> list[bytes]:
     """Return the row keys of a bucket."""
     values = [value for handle in handles if (value := txn.get(bucket_key, db=handle)) is not None]
     return sorted({key for value in values for key in unpack_bucket(bucket_key, value)})

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nutch2py.records.cells import encode_text
-from nutch2py.records.record import Columns, Field
+from nutch2py.records.record import Columns, RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
 from nutch2py.table.table_query import MarkCondition
@@ -28,7 +28,7 @@ class ColumnSelection:
 
     def __init__(
         self,
-        fields: Iterable[Field[Any]] | None,
+        fields: Iterable[RecordField] | None,
         mapping: ColumnMapping,
         present: frozenset[bytes],
         mark: MarkCondition | None = None,
@@ -52,7 +52,7 @@ class ColumnSelection:
         if mark is not None:
             self._add_mark(mark, present)
 
-    def _select_fields(self, fields: list[Field[Any]], present: frozenset[bytes]) -> None:
+    def _select_fields(self, fields: list[RecordField], present: frozenset[bytes]) -> None:
         mapping = self._mapping
         requested: dict[bytes, None] = {}
         for field in fields:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from nutch2py.errors import StoreError
 from nutch2py.records.cells import encode_text
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.support.clock import now_ms
 from nutch2py.table.due_index import REBUILD_HINT, DueIndex, RowStatistics, TimeSpan, slot_of
 from nutch2py.table.hbase import due_table
@@ -41,7 +41,7 @@ class PageTableSource(NamedTuple):
     gateways: ThriftGatewayPool
     table: bytes
     time_column: bytes
-    read_plan: Callable[[frozenset[Field[Any]]], tuple[list[bytes], RowBudget, Callable[[CellRow], Any]]]
+    read_plan: Callable[[frozenset[RecordField]], tuple[list[bytes], RowBudget, Callable[[CellRow], Any]]]
     region_starts: Callable[[int], Sequence[bytes]]
 
 
@@ -139,7 +139,7 @@ class HBaseDueIndex(DueIndex):
         return [*pairwise(ends)]
 
     def read_rows(
-        self, spans: Sequence[TimeSpan], partition: tuple[int, int], fields: frozenset[Field[Any]]
+        self, spans: Sequence[TimeSpan], partition: tuple[int, int], fields: frozenset[RecordField]
     ) -> Iterator[tuple[str, Any]]:
         """Yield the rows with entries within ``spans`` and a range of buckets, each once.
 

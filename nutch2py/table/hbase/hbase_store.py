@@ -10,7 +10,7 @@ from typing import Any, Self
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
 from nutch2py.records.cells import encode_text
-from nutch2py.records.record import Field
+from nutch2py.records.record import RecordField
 from nutch2py.table.data_store import DataStore, R, RowCells, check_comparable, table_name_error
 from nutch2py.table.due_index import DueIndex
 from nutch2py.table.hbase.column_selection import CellRow, ColumnSelection
@@ -192,7 +192,7 @@ class HBaseStore(DataStore[R]):
             for row in rows:
                 yield row.row.decode("utf-8", "replace")
 
-    def get_many(self, keys: Sequence[str], fields: Iterable[Field[Any]] | None = None) -> list[R | None]:
+    def get_many(self, keys: Sequence[str], fields: Iterable[RecordField] | None = None) -> list[R | None]:
         """Return the rows of ``keys``, requested in groups by size; all of them are in memory at once."""
         wanted = None if fields is None else frozenset(fields)
         selection = ColumnSelection(wanted, self._mapping, self.families())
@@ -279,7 +279,7 @@ class HBaseStore(DataStore[R]):
         )
         return HBaseDueIndex(source, self._due_table(), self._keeps_due_index, self._full_scan_days)
 
-    def _read_plan(self, fields: frozenset[Field[Any]]) -> tuple[list[bytes], RowBudget, Callable[[CellRow], R]]:
+    def _read_plan(self, fields: frozenset[RecordField]) -> tuple[list[bytes], RowBudget, Callable[[CellRow], R]]:
         """Return the columns of ``fields``, the row budget, and a function from a row to a record."""
         selection, record = ColumnSelection(fields, self._mapping, self.families()), self.record_class
 
@@ -295,7 +295,7 @@ class HBaseStore(DataStore[R]):
         spans = region_spans(self._gateways, self._table, to_key_span(KeyRange()))
         return [spans[len(spans) * number // count].start for number in range(count)][:: max(1, count // len(spans))]
 
-    def compare_and_set(self, key: str, field: Field[Any], expected: bytes | None, new: bytes | None) -> bool:
+    def compare_and_set(self, key: str, field: RecordField, expected: bytes | None, new: bytes | None) -> bool:
         """Set one cell if it holds ``expected``, by ``checkAndPut`` under the row lock of the region server.
 
         HBase treats an empty cell like a missing one, so None is written as an empty cell: a delete marker could hide a

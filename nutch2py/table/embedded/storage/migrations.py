@@ -7,7 +7,9 @@ in one transaction, so a killed migration leaves the table unchanged. A table of
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+import lmdb
 
 from nutch2py.errors import StoreError
 from nutch2py.support.reporting import warn
@@ -25,7 +27,7 @@ class LayoutMigration(NamedTuple):
     ``description`` describes the change for the log.
     """
 
-    apply: Callable[[TableFiles, Any, Mapping[bytes, Any]], object]
+    apply: Callable[[TableFiles, lmdb.Transaction[bytes], Mapping[bytes, lmdb._Database]], object]
     description: str
 
 
@@ -46,7 +48,7 @@ def migrate(files: TableFiles, where: str, stored: bytes) -> None:
     applied: list[tuple[int, LayoutMigration]] = []
     with files.write_transaction() as (txn, handles):
         # another process may have migrated it meanwhile
-        current = _layout_number(where, bytes(txn.get(VERSION, db=handles[STATE_DATABASE])))
+        current = _layout_number(where, txn.get(VERSION, b"", db=handles[STATE_DATABASE]))
         for each in range(current, LAYOUT_VERSION):
             MIGRATIONS[each].apply(files, txn, handles)
             applied.append((each, MIGRATIONS[each]))

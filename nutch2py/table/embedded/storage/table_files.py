@@ -24,7 +24,6 @@ import struct
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import lmdb
 
@@ -159,7 +158,7 @@ class TableFiles:
 
     def __init__(self, path: Path, map_size: int) -> None:
         self.path, self.user_count, self.is_closed, self.has_failed = path, 0, False, False
-        self._databases: dict[bytes, Any] = {}
+        self._databases: dict[bytes, lmdb._Database] = {}
         self._write_lock, self._read_lock = threading.Lock(), threading.Lock()
         self.meta = _open_environment(path / "meta", map_size)
         try:
@@ -188,7 +187,7 @@ class TableFiles:
             self.meta.close()
             self.content.close()
 
-    def database_names(self, txn: Any) -> list[bytes]:
+    def database_names(self, txn: lmdb.Transaction[bytes]) -> list[bytes]:
         """Return the names of the databases in ``meta``, in order."""
         return [bytes(name) for name in txn.cursor().iternext(values=False)]
 
@@ -226,18 +225,18 @@ class TableFiles:
         """Return the databases of families that are open in this process."""
         return [name for name in self._databases if not name.startswith(b":")]
 
-    def database_handle(self, name: bytes) -> Any | None:
+    def database_handle(self, name: bytes) -> lmdb._Database | None:
         """Return the handle of a database, None if it is not open."""
         return self._databases.get(name)
 
-    def get_state(self, txn: Any, name: bytes) -> bytes | None:
+    def get_state(self, txn: lmdb.Transaction[bytes], name: bytes) -> bytes | None:
         """Return the value of ``name`` in the table's state database."""
         handle = self._databases.get(STATE_DATABASE)
         found: bytes | None = txn.get(name, db=handle) if handle is not None else None
         return found
 
     @contextlib.contextmanager
-    def read_transaction(self, read_count: int = RUN_READS) -> Iterator[Any]:
+    def read_transaction(self, read_count: int = RUN_READS) -> Iterator[lmdb.Transaction[bytes]]:
         """Run the block in a read transaction of ``meta``; the threads of a process read one by one.
 
         ``read_count`` is the expected number of reads, see :mod:`nutch2py.table.embedded.storage.mapped_memory`.
@@ -257,7 +256,9 @@ class TableFiles:
             yield
 
     @contextlib.contextmanager
-    def write_transaction(self, creates: Sequence[bytes] = ()) -> Iterator[tuple[Any, dict[bytes, Any]]]:
+    def write_transaction(
+        self, creates: Sequence[bytes] = ()
+    ) -> Iterator[tuple[lmdb.Transaction[bytes], dict[bytes, lmdb._Database]]]:
         """Run the block in the write transaction of ``meta``, with the handles of its databases.
 
         Databases named in ``creates`` are created. The transaction is committed at the end of the block, and rolled
@@ -273,7 +274,7 @@ class TableFiles:
             self._databases = handles
         self._mapped_files.release_if_many(RUN_READS)
 
-    def _begin_write(self) -> Any:
+    def _begin_write(self) -> lmdb.Transaction[bytes]:
         """Begin a write transaction of ``meta``; log a warning if another process holds the lock for long."""
         use_context = capture_reporting()
 
@@ -310,7 +311,9 @@ class TableFiles:
                     file.select_meta(file.current_meta())
             yield meta, content
 
-    def write_contents(self, txn: Any, handles: dict[bytes, Any], contents: Sequence[bytes]) -> int:
+    def write_contents(
+        self, txn: lmdb.Transaction[bytes], handles: dict[bytes, lmdb._Database], contents: Sequence[bytes]
+    ) -> int:
         """Commit ``contents`` and delete unreferenced ones; return the number of the first new content.
 
         ``txn`` is the write transaction of ``meta``; its lock also excludes other writers of ``content``.
