@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from playwright.async_api import CDPSession, Page
@@ -22,7 +22,7 @@ _CLEAR_STORAGE_SCRIPT = """(() => {
 """Clears the tab's state in the first document, not in later loads; pages without storage access raise."""
 
 
-async def reset_tab(page: Page, session: CDPSession, evaluate: Callable[[str], Awaitable[Any]]) -> bool:
+async def reset_tab(page: Page, session: CDPSession, evaluate: Callable[[str], Awaitable[object]]) -> bool:
     """Navigate a tab to a blank page without history; return whether it is reusable."""
     heap = await session.send("Runtime.getHeapUsage")
     if sum(heap.get(name, 0) for name in ("totalSize", "embedderHeapUsedSize", "backingStorageSize")) > _MAX_HEAP_BYTES:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -84,7 +84,7 @@ def render_report(state: CrawlSnapshot) -> str:
     )
 
 
-def report_data(state: CrawlSnapshot) -> dict[str, Any]:
+def report_data(state: CrawlSnapshot) -> dict[str, object]:
     """Return the report as values that are written as JSON."""
     return {
         "crawl": state.name,
@@ -98,7 +98,7 @@ def report_data(state: CrawlSnapshot) -> dict[str, Any]:
     }
 
 
-def _round_data(each: Round) -> dict[str, Any]:
+def _round_data(each: Round) -> dict[str, object]:
     totals = each.totals
     links, new_links = totals.link_counts
     return {
@@ -118,7 +118,7 @@ def _round_data(each: Round) -> dict[str, Any]:
     }
 
 
-def _skipped_data(each: SkippedUrls) -> dict[str, Any]:
+def _skipped_data(each: SkippedUrls) -> dict[str, object]:
     reason = each.reason
     return {"count": each.number, "reason": reason.description, "action": reason.remedy, "hosts": dict(each.hosts)}
 

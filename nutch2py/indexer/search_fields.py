@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from nutch2py.backends.analysis.analyzer import Analyzer
@@ -167,6 +167,6 @@ class TermsFieldBuilder:
         return {name: value for name, value in fields.items() if value}
 
 
-def strip_terms_fields(fields: dict[str, Any]) -> dict[str, Any]:
+def strip_terms_fields(fields: dict[str, object]) -> dict[str, object]:
     """Return a document without the fields of :class:`TermsFieldBuilder`, for a server that lacks them."""
     return {name: value for name, value in fields.items() if not name.startswith(TERMS_PREFIX)}

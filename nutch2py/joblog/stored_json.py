@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -54,7 +54,7 @@ def rename_counters(counters: Mapping[str, Mapping[str, int]]) -> Mapping[str, M
     }
 
 
-def _with_current_names(value: Any) -> Any:
+def _with_current_names(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     renamed = {_CURRENT_NAMES.get(name, name): field for name, field in value.items()}

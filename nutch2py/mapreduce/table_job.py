@@ -139,7 +139,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
         "mapreduce.reduce.speculative": "false",
     }
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         """Set the parameters class from ``class NameJob(TableJob[NameParameters])``."""
         super().__init_subclass__(**options)
         for base in cls.__dict__.get("__orig_bases__", ()):
@@ -173,7 +173,7 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
             jobconf["stream.map.output"] = "keyonlytext"
         return jobconf
 
-    def output_protocol(self) -> Any:
+    def output_protocol(self) -> object:
         """Return the protocol for the output of the last step."""
         if not self.writes_text:
             return super().output_protocol()
@@ -288,12 +288,14 @@ class TableJob(MRJob, Generic[ParametersT]):  # type: ignore[misc]
             yield from self.reduce_step(groups, step_num)
             self._finish_task("reduce")
 
-    def _wrap_protocols(self, step_num: int, step_type: str) -> tuple[Callable[[], Iterator[Any]], Callable[..., None]]:
+    def _wrap_protocols(
+        self, step_num: int, step_type: str
+    ) -> tuple[Callable[[], Iterator[object]], Callable[..., None]]:
         """Return functions that read and write the lines of a step; faster per line than mrjob's own."""
         read, write = self.pick_protocols(step_num, step_type)
         put = self.stdout.write
 
-        def write_line(key: Any, value: Any) -> None:
+        def write_line(key: object, value: object) -> None:
             put(write(key, value) + b"\n")
 
         ends = read is not SortedBytesProtocol.read  # which leaves trailing blanks to the reader of a value

@@ -11,7 +11,6 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import ScoredLink, ScoringFilter
@@ -21,7 +20,7 @@ from nutch2py.records.webpage import MetadataKey, WebPage
 
 _FLOAT = struct.Struct(">f")
 # half the cost of calling the class
-_create_link: Callable[[Sequence[Any]], ScoredLink] = partial(tuple.__new__, ScoredLink)
+_create_link: Callable[[Sequence[object]], ScoredLink] = partial(tuple.__new__, ScoredLink)
 _ZERO_CASH = encode_float(0.0)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from concurrent.futures import Future
-from typing import Any, Self
+from typing import Self
 
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
@@ -92,7 +92,7 @@ class TableMiddleware:
         for name, amount in self._rows.counters.items():
             self._crawler.stats.set_value(f"nutch2py/{name}", amount)
 
-    async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
+    async def process_spider_output(self, response: Response, result: AsyncIterator[object]) -> AsyncIterator[object]:
         """Record links and items of a response, and write it when the spider has processed it."""
         page = self._scraped_page(response)
         try:
@@ -145,7 +145,7 @@ class TableMiddleware:
             self._write(ScrapedPage(FetchResponse(url, status, lines), key if number == 0 else ""))
         return key if len(chain) == 1 else ""
 
-    def _on_item(self, item: Any, response: Response | None) -> None:
+    def _on_item(self, item: object, response: Response | None) -> None:
         entry = self._scraped.get(id(response))
         if entry is None or response is None:
             self._crawler.stats.inc_value("nutch2py/items_without_page")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from itemadapter import ItemAdapter
 
@@ -201,7 +200,7 @@ class SpiderRowWriter:
             self.counters["plugin_errors"] += 1
 
 
-def item_values(value: Any) -> list[str]:
+def item_values(value: object) -> list[str]:
     """Return the values of an item's field as text; tabs, the separator in a cell, become blanks."""
     if value is None:
         return []
@@ -216,7 +215,7 @@ def item_values(value: Any) -> list[str]:
     return [_valid_utf8(text).replace("\t", " ")]
 
 
-def item_fields(item: Any) -> Iterator[tuple[str, list[str]]]:
+def item_fields(item: object) -> Iterator[tuple[str, list[str]]]:
     """Yield name and values of an item's fields, except names reserved by the jobs."""
     for name, value in ItemAdapter(item).asdict().items():
         field_name = _valid_utf8(str(name))

@@ -39,7 +39,7 @@ def _environment() -> Environment:
     return environment
 
 
-def _escape_value(value: Any) -> Any:
+def _escape_value(value: object) -> object:
     """Escape invisible characters of text that is not markup."""
     return formatting.escape_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
@@ -59,7 +59,7 @@ def page_url(path: str, **arguments: str | int) -> str:
     return f"/crawl{path}" + (f"?{urlencode(query)}" if query else "")
 
 
-def render_template(name: str, /, **values: Any) -> str:
+def render_template(name: str, /, **values: object) -> str:
     """Render a template."""
     return _environment().get_template(name).render(values)
 

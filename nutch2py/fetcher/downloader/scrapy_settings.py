@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.request import getproxies
 
 from nutch2py.errors import ConfigurationError
@@ -43,7 +43,7 @@ DISABLED_COMPONENTS = (
 )
 """Built-in components that are always disabled; docs/fetching.md gives the reason for each."""
 _OFF_BY_DEFAULT = {"RETRY_ENABLED": False, "COOKIES_ENABLED": False, "HTTPPROXY_ENABLED": False}
-_FORCED_SETTINGS: dict[str, Any] = {
+_FORCED_SETTINGS: dict[str, object] = {
     "TWISTED_REACTOR_ENABLED": False,
     "CONCURRENT_ITEMS": 1,  # the default starts a hundred tasks for each response
     # the fetch queues limit concurrency and delays
@@ -139,8 +139,8 @@ def _add_scrapy_components(settings: Settings, transport_settings: TransportSett
         settings.set(name, values, _FORCED_PRIORITY)
 
 
-def _build_forced_settings(http: HttpSettings, transport_settings: TransportSettings) -> dict[str, Any]:
-    forced: dict[str, Any] = {
+def _build_forced_settings(http: HttpSettings, transport_settings: TransportSettings) -> dict[str, object]:
+    forced: dict[str, object] = {
         **_FORCED_SETTINGS,
         HTTP_SETTINGS_KEY: http,
         MAX_REQUESTS_KEY: transport_settings.max_requests,

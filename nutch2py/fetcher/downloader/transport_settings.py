@@ -130,7 +130,7 @@ def _split_settings(text: str) -> list[str]:
     return parts
 
 
-def _parse_settings(conf: Configuration) -> tuple[tuple[str, Any], ...]:
+def _parse_settings(conf: Configuration) -> tuple[tuple[str, object], ...]:
     name, settings = "fetcher.scrapy.settings", []
     for text in _split_settings(conf.get(name, "")):
         key, equals, value = (part.strip() for part in text.partition("="))

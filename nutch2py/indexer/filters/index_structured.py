@@ -94,7 +94,7 @@ def _local_name(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2].rpartition("#")[2].rpartition(":")[2]
 
 
-def _iter_texts(value: Any) -> Iterator[str]:
+def _iter_texts(value: object) -> Iterator[str]:
     if isinstance(value, dict):
         if isinstance(whole := value.get("value"), str) and whole:
             yield whole

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from nutch2py.backends.document_weights import DocumentWeights
@@ -264,7 +264,7 @@ class ElasticIndexWriter(ServerIndexWriter):
         self._index_exists, self._is_index_checked = response is not None, True
         self._raise_problems([mapping.find_type_problems() for mapping in self._mappings])
 
-    def _check_fields(self, documents: list[dict[str, Any]]) -> None:
+    def _check_fields(self, documents: list[dict[str, object]]) -> None:
         if all(document.keys() <= self._known_fields for document in documents):
             return
         columns = collect_new_columns(documents, self._known_fields)
@@ -318,7 +318,7 @@ def elastic_document_id(document_id: str) -> str:
     return f"{encoded[: _MAX_ID_BYTES - len(digest) - 1].decode(errors='ignore')}#{digest}"
 
 
-def _index_action(document_id: str, fields: Mapping[str, Any]) -> BulkAction:
+def _index_action(document_id: str, fields: Mapping[str, object]) -> BulkAction:
     import orjson
 
     try:

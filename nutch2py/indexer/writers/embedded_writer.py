@@ -174,7 +174,7 @@ class EmbeddedIndexWriter(IndexWriter):
             f"\tindex.weight.fields : {self.weights}\n"
         )
 
-    def _index_fields(self, document: NutchDocument) -> dict[str, Any]:
+    def _index_fields(self, document: NutchDocument) -> dict[str, object]:
         import orjson
 
         search_fields = build_search_fields(document, self.index_dir.analyzer, self.weights, self._with_sketch)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from nutch2py.indexer.index_writers import WriterParameters
 from nutch2py.indexer.writers.file_writer import FileIndexWriter
@@ -33,7 +32,7 @@ class JSONLinesIndexWriter(FileIndexWriter):
         """Add a line for a delete."""
         self._add_line({"delete": document_id})
 
-    def _add_line(self, value: dict[str, Any]) -> None:
+    def _add_line(self, value: dict[str, object]) -> None:
         import orjson
 
         self.add_record(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE))

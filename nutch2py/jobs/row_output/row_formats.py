@@ -26,7 +26,7 @@ CSV_COLUMNS = (
 
 def row_to_dict(
     key: str, page: WebPage, fields: Iterable[RecordField], max_characters: int | None = _MAX_VALUE_CHARACTERS
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the URL and the non-empty fields of a row; long texts are truncated to ``max_characters``."""
     values = {
         field.name: _get_value(field, page, max_characters) for field in sorted(fields, key=lambda each: each.name)
@@ -35,7 +35,7 @@ def row_to_dict(
     return {"url": to_json_value(url_or_key(key), max_characters), **shown}
 
 
-def _get_value(field: RecordField, page: WebPage, max_characters: int | None) -> Any:
+def _get_value(field: RecordField, page: WebPage, max_characters: int | None) -> object:
     value = getattr(page, field.attribute)
     if isinstance(field, MapField):
         found: Mapping[str, Any] = dict(value.items())
@@ -45,7 +45,7 @@ def _get_value(field: RecordField, page: WebPage, max_characters: int | None) ->
     )
 
 
-def to_json_value(value: Any, max_characters: int | None = None) -> Any:
+def to_json_value(value: object, max_characters: int | None = None) -> object:
     """Return a value as JSON type: bytes as readdb shows them, text that is not valid UTF-8 with question marks."""
     if isinstance(value, bytes):
         value = format_bytes(value)
@@ -64,7 +64,7 @@ def format_json_row(key: str, page: WebPage, fields: Iterable[RecordField], mark
     return orjson.dumps(values if markdown is None else {**values, "markdown": to_json_value(markdown)}).decode()
 
 
-def get_csv_values(key: str, page: WebPage) -> list[Any]:
+def get_csv_values(key: str, page: WebPage) -> list[object]:
     """Return the values of :data:`CSV_COLUMNS`; "" for missing values."""
     protocol, parse, signature = page.protocol_status, page.parse_status, page.signature
     return [
@@ -87,7 +87,7 @@ def get_csv_values(key: str, page: WebPage) -> list[Any]:
     ]
 
 
-def format_csv_line(values: Sequence[Any]) -> str:
+def format_csv_line(values: Sequence[object]) -> str:
     """Return a line of CSV (RFC 4180) without line end; invalid UTF-8 becomes question marks.
 
     >>> format_csv_line(["a,b", 1, "c"])

@@ -91,7 +91,7 @@ class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
 
     def _run_spark_submit(
         self, spark_submit_args: list[str], env: dict[str, str], record_callback: object
-    ) -> tuple[int, dict[str, Any]]:
+    ) -> tuple[int, dict[str, object]]:
         """Run Spark under the watchdog, which stops it when this process exits."""
         if shutil.which("java") is None and "JAVA_HOME" not in env:
             raise ConfigurationError("Spark needs Java, and there is no java on the PATH: install a JDK 17")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 
 from nutch2py.conf.configuration import Configuration
@@ -39,7 +37,7 @@ class StructuredParseFilter(ParseFilter):
         return parse
 
 
-def to_valid_json(value: Any, depth: int = 0) -> Any:
+def to_valid_json(value: object, depth: int = 0) -> object:
     """Return JSON with valid UTF-8 texts and 64-bit numbers, without levels deeper than the limit."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()

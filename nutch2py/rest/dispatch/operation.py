@@ -101,7 +101,7 @@ class Operation:
             )
         return response
 
-    def _parse_query(self, request: Request) -> Any:
+    def _parse_query(self, request: Request) -> object:
         if self.query_type is None:
             return None
         params = dict(request.query_params)
@@ -111,7 +111,7 @@ class Operation:
             raise InputError(f"unknown parameter {unknown[0]!r:.50}")
         return msgspec.convert(params, self.query_type, strict=False)
 
-    def _parse_body(self, request: Request, body: bytes) -> Any:
+    def _parse_body(self, request: Request, body: bytes) -> object:
         if self.body_type is None:
             return None
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -211,7 +211,7 @@ def _create_job(call: ApiCall) -> str:
     return call.context.start_job(request, call.caller, nutch_args=args).id
 
 
-def _request_arguments(call: ApiCall, body: JobConfig) -> dict[str, Any]:
+def _request_arguments(call: ApiCall, body: JobConfig) -> dict[str, object]:
     """Return the arguments of a job by their names in ``/api/v1``."""
     args = {name: value for name, value in (body.args or {}).items() if value is not None}
     batch = args.get("batch", args.get("batchId"))
@@ -239,7 +239,7 @@ def _request_arguments(call: ApiCall, body: JobConfig) -> dict[str, Any]:
             return {"batchId": batch or "-all"}
 
 
-def _pick(args: dict[str, Any], *names: str) -> dict[str, Any]:
+def _pick(args: dict[str, object], *names: str) -> dict[str, object]:
     return {name: args[name] for name in names if name in args}
 
 
