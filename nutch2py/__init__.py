@@ -2,6 +2,8 @@
 
 :class:`Crawl` is the Python interface: it has a method for every job, and reads the tables and the index. The other
 names are used with it. docs/python.md describes the interface.
+
+Exports: ``Crawl``, ``Configuration``, ``WebPage``, ``Host``, ``NutchError``.
 """
 
 from __future__ import annotations

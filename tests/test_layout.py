@@ -48,6 +48,42 @@ def test_every_package_says_what_it_is_for() -> None:
     ] == []
 
 
+def _top_level_names(tree: ast.Module) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.update((alias.asname or alias.name) for alias in node.names)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found.update(name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+    return found
+
+
+def test_package_exports_are_listed_and_exist() -> None:
+    """A package says which of its names other packages use; one that imports names for them has ``__all__``."""
+    modules, wrong = trees("nutch2py"), []
+    for path in sorted((ROOT / "nutch2py").rglob("__init__.py")):
+        package = ".".join(path.parent.relative_to(ROOT).parts)
+        line = (ast.get_docstring(modules[package]) or "").partition("\nExports: ")[2]
+        exports = re.findall(r"``([\w.]+)``", line)
+        if not exports:
+            wrong.append(f"{package}: no line Exports")
+        for export in exports:
+            owner, _, name = f"{package}.{export}".rpartition(".")
+            if f"{package}.{export}" not in modules and name not in _top_level_names(modules[owner]):
+                wrong.append(f"{package}: {export} does not exist")
+        reexports = any(
+            isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}.")
+            for node in modules[package].body
+        )
+        if reexports and "__all__" not in _top_level_names(modules[package]):
+            wrong.append(f"{package}: no __all__")
+    assert wrong == []
+
+
 def test_docstrings_begin_with_imperative_or_noun() -> None:
     wrong = [
         f"{module}:{getattr(node, 'name', '')}: {text.splitlines()[0]}"

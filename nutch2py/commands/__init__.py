@@ -1,4 +1,8 @@
-"""The commands: names and options of Nutch 2, and GNU-style long options. They contain no logic of their own."""
+"""The commands: names and options of Nutch 2, and GNU-style long options. They contain no logic of their own.
+
+Exports: ``COMMANDS``, ``Arguments``, ``Command``, ``command_parser``, ``command.suggest_match``,
+``nutch_class_names.resolve_command``.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Parsers: extract text, title and outlinks from content."""
+"""Parsers: extract text, title and outlinks from content.
+
+Exports: ``row_parser.RowParser``, ``worker``, ``mime``, ``sitemap``.
+"""

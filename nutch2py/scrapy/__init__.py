@@ -7,6 +7,8 @@ In the ``settings.py`` of a project::
 
 :class:`~nutch2py.scrapy.spider.BatchSpider` is a base class for spiders that fetch a batch. docs/scrapy.md has a
 complete project.
+
+Exports: ``BatchSpider``, ``TableAddon``, ``TableMiddleware``.
 """
 
 from nutch2py.scrapy.addon import TableAddon

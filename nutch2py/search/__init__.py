@@ -1,1 +1,5 @@
-"""Search: queries, hits, snippets, facets, spelling correction, suggestions and relevance evaluation."""
+"""Search: queries, hits, snippets, facets, spelling correction, suggestions and relevance evaluation.
+
+Exports: ``search_backends.open_search_backend``, ``search_backends.SearchBackend``,
+``search_schemas.SearchResponse``.
+"""

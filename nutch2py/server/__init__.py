@@ -1,1 +1,4 @@
-"""HTTP server and search page."""
+"""HTTP server and search page.
+
+Exports: ``http_server.serve``, ``http_server.nutchserver``, ``http_server.stop_nutchserver``.
+"""

@@ -1,6 +1,8 @@
 """Tables of a crawl: stores of rows by key, and the queries that jobs run on them.
 
 ``open_store(conf, WebPage)`` opens the crawl's table at the location in ``storage.data.store``.
+
+Exports: ``open_store``, ``DataStore``, ``WriteBatch``, ``TableQuery``, ``KeyRange``.
 """
 
 from nutch2py.table.data_store import CellTimes, DataStore, RowCells, WriteBatch

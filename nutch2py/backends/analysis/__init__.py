@@ -1,1 +1,4 @@
-"""Text analysis: terms of pages and queries."""
+"""Text analysis: terms of pages and queries.
+
+Exports: ``analyzer.Analyzer``, ``minhash.compute_sketch``, ``dictionaries.strip_comments``.
+"""

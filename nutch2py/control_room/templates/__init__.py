@@ -1,10 +1,12 @@
-"""Jinja environment of the control room. Values from a crawl are escaped, and invisible characters are made visible."""
+"""Jinja environment of the control room. Values from a crawl are escaped, and invisible characters are made visible.
+
+Exports: ``render_template``, ``page_url``, ``read_asset``.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Any
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined

@@ -1,1 +1,4 @@
-"""Fetch queues: one per host, domain or address, with spill to disk."""
+"""Fetch queues: one per host, domain or address, with spill to disk.
+
+Exports: ``fetch_queues.FetchItem``, ``fetch_queues.FetchItemQueues``, ``queue_ids.QueueIdResolver``, ``spill.Spill``.
+"""

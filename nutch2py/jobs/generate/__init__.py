@@ -1,1 +1,4 @@
-"""The generate job: candidates, top N, batch lists; and freegen."""
+"""The generate job: candidates, top N, batch lists; and freegen.
+
+Exports: ``generate_job.generate``, ``generate_job.GenerateResult``, ``freegen_job.freegen``.
+"""

@@ -1,1 +1,4 @@
-"""Jobs of the host table."""
+"""Jobs of the host table.
+
+Exports: ``hostdb_jobs.hostinject``, ``hostdb_jobs.updatehostdb``, ``hostdb_jobs.readhostdb``.
+"""

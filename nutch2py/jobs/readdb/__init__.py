@@ -1,1 +1,4 @@
-"""The readdb command: rows, dumps and statistics."""
+"""The readdb command: rows, dumps and statistics.
+
+Exports: ``readdb_commands.collect_stats``, ``readdb_dump.dump_table``.
+"""

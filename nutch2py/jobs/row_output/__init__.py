@@ -1,1 +1,4 @@
-"""Text and machine-readable output of rows."""
+"""Text and machine-readable output of rows.
+
+Exports: ``row_renderer.OutputFormat``, ``row_text.format_status``, ``row_formats.format_csv_line``.
+"""

@@ -1,1 +1,5 @@
-"""Table statistics: collector, snapshot, histograms and quantiles."""
+"""Table statistics: collector, snapshot, histograms and quantiles.
+
+Exports: ``stats_collector.StatsCollector``, ``stats_snapshot.snapshot_table_stats``,
+``histograms.HistogramCollector``.
+"""

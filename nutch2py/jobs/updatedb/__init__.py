@@ -1,1 +1,4 @@
-"""The updatedb job: inverted links and new row values."""
+"""The updatedb job: inverted links and new row values.
+
+Exports: ``updatedb_job.updatedb``.
+"""

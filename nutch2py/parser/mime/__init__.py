@@ -1,1 +1,4 @@
-"""MIME types: detection and the type table."""
+"""MIME types: detection and the type table.
+
+Exports: ``mime_types.detect_content_type``, ``mime_types.get_mime_resolver``.
+"""

@@ -1,1 +1,4 @@
-"""Page signatures for duplicate detection."""
+"""Page signatures for duplicate detection.
+
+Exports: ``simhash.simhash``, ``simhash.split_bands``, ``simhash.hamming_distance``.
+"""

@@ -1,1 +1,4 @@
-"""Sitemaps: the parser and the rows it produces."""
+"""Sitemaps: the parser and the rows it produces.
+
+Exports: ``sitemap_parser.SitemapEntry``, ``sitemap_row_parser.SitemapRowParser``.
+"""

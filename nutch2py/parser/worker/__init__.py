@@ -1,1 +1,4 @@
-"""The parser's worker process: client, messages, limits and time budgets."""
+"""The parser's worker process: client, messages, limits and time budgets.
+
+Exports: ``parse_worker_client.ParseWorkerClient``.
+"""

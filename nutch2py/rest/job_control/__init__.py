@@ -1,1 +1,4 @@
-"""Job control of the REST API: job processes, schedules, seed lists and configurations."""
+"""Job control of the REST API: job processes, schedules, seed lists and configurations.
+
+Exports: ``job_processes.JobProcessManager``, ``job_processes.JobProcess``, ``schedules.StoredSchedule``.
+"""

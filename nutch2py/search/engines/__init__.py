@@ -1,1 +1,4 @@
-"""Search engines: embedded, Solr and OpenSearch."""
+"""Search engines: embedded, Solr and OpenSearch.
+
+Exports: ``embedded_searcher.EmbeddedSearcher``, ``server_searcher.ServerSearcher``.
+"""

@@ -1,1 +1,4 @@
-"""Evaluation of search quality by relevance judgements."""
+"""Evaluation of search quality by relevance judgements.
+
+Exports: ``evaluator.run_evaluation``.
+"""

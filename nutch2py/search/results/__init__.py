@@ -1,1 +1,4 @@
-"""Search results: snippets, passages, facets and collapsing."""
+"""Search results: snippets, passages, facets and collapsing.
+
+Exports: ``search_results.SearchResult``, ``search_results.Hit``, ``facets.FacetCounts``.
+"""

@@ -1,1 +1,4 @@
-"""Suggestions: spelling, prefix terms and completion."""
+"""Suggestions: spelling, prefix terms and completion.
+
+Exports: ``spelling.correct_query``, ``suggester.Suggester``, ``prefix_terms.PrefixTerm``.
+"""

@@ -1,1 +1,4 @@
-"""URL filters: plug-ins that accept or reject URLs, and their chain."""
+"""URL filters: plug-ins that accept or reject URLs, and their chain.
+
+Exports: ``url_filters.URLFilters``.
+"""

@@ -1,1 +1,4 @@
-"""URL normalizers: plug-ins that rewrite URLs to a canonical form, and their chain."""
+"""URL normalizers: plug-ins that rewrite URLs to a canonical form, and their chain.
+
+Exports: ``url_normalizers.URLNormalizers``.
+"""

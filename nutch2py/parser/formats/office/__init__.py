@@ -1,1 +1,4 @@
-"""Office document plug-ins: OOXML, OLE, OpenDocument, PowerPoint and Outlook."""
+"""Office document plug-ins: OOXML, OLE, OpenDocument, PowerPoint and Outlook.
+
+Exports: ``ooxml.OoxmlParser``, ``opendocument.OpenDocumentParser``.
+"""
