@@ -55,9 +55,9 @@ def half_of(query_id: str) -> str:
 def keyword_collection(collection: JudgedCollection, count: int = 150) -> JudgedCollection:
     """Return the collection with keyword queries: three content words of a document's title find the document.
 
-    Without a title of its own, a document gives words among its first 20. A content word has at least three letters
-    (two in Chinese, Japanese and Korean), no digit, and is in at most an eighth of the documents. The choice depends
-    on the ids only. Thai has no queries: nothing here cuts its words.
+    A document without a title of its own, or with a shorter one, gives words among its first 20. A content word has at
+    least three letters (two in Chinese, Japanese and Korean), no digit, and is in at most an eighth of the documents.
+    The choice depends on the ids only. Thai has no queries: nothing here cuts its words.
     """
     language, documents = collection.language, collection.documents
     frequency: Counter[str] = Counter()
@@ -65,15 +65,20 @@ def keyword_collection(collection: JudgedCollection, count: int = 150) -> Judged
         frequency.update(set(words(f"{title} {text}", language)))
     titles = Counter(document.title for document in documents.values())
     most, shortest = max(1, len(documents) // 8), 2 if language in {"zh", "ja", "ko"} else 3
+
+    def content_words(text: str, count: int | None = None) -> list[str]:
+        return [
+            word
+            for word in dict.fromkeys(words(text, language)[:count])
+            if len(word) >= shortest and frequency[word] <= most and not re.search(r"\d", word)
+        ]
+
     queries: dict[str, str] = {}
     for key in sorted(documents, key=_digest) if language != "th" else ():
         title, text = documents[key]
-        candidates = words(title, language) if title and titles[title] == 1 else words(text, language)[:20]
-        content = [
-            word
-            for word in dict.fromkeys(candidates)
-            if len(word) >= shortest and frequency[word] <= most and not re.search(r"\d", word)
-        ]
+        content = content_words(title) if titles[title] == 1 else []
+        if len(content) < KEYWORDS:
+            content = content_words(text, 20)
         if len(content) >= KEYWORDS and len(queries) < count:
             chosen = set(random.Random(key).sample(content, KEYWORDS))
             queries[f"title-{key}"] = " ".join(word for word in content if word in chosen)

@@ -153,9 +153,23 @@ def _search(args: Arguments, conf: Configuration) -> int:
 
 
 def _evaluate_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("queries", help="a file of queries, one per line")
     parser.add_argument(
-        "-judgements", "--judgements", required=True, metavar="FILE", help="lines of query, URL, R and A, tab-separated"
+        "queries", help="a file of queries, one per line; with -qrels or -run: id, tab and query, or TREC topics"
+    )
+    parser.add_argument(
+        "-judgements", "--judgements", metavar="FILE", help="lines of query, URL, R and A, tab-separated"
+    )
+    parser.add_argument(
+        "-qrels", "--qrels", metavar="FILE", help="TREC's lines of query id, iteration, document, grade"
+    )
+    parser.add_argument("-run", "--run", metavar="FILE", help="write the results as a TREC run file")
+    parser.add_argument("-tag", "--tag", default="nutch2py", metavar="NAME", help="name of the run (nutch2py)")
+    parser.add_argument(
+        "-docno",
+        "--docno",
+        default="",
+        metavar="REGEX",
+        help="its first group in a URL is the document's id in -qrels and -run (default: the URL)",
     )
     parser.add_argument(
         "-n", "--results", type=non_negative_int, default=20, metavar="N", help="number of results to evaluate (20)"
@@ -165,8 +179,17 @@ def _evaluate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(args: Arguments, conf: Configuration) -> int:
-    from nutch2py.search.evaluation.evaluator import run_evaluation
+    from nutch2py.errors import UsageError
+    from nutch2py.search.evaluation.evaluator import TrecFiles, run_evaluation, run_trec_evaluation
 
+    if args.qrels or args.run:
+        if args.judgements or args.unjudged:
+            raise UsageError("evaluate: -judgements and -unjudged cannot be combined with -qrels and -run")
+        qrels, run = (Path(each) if each else None for each in (args.qrels, args.run))
+        files = TrecFiles(Path(args.queries), qrels, run, args.tag, args.docno)
+        return run_trec_evaluation(conf, files, args.results, args.json)
+    if not args.judgements:
+        raise UsageError("evaluate: name the judgements with -judgements FILE or -qrels FILE")
     unjudged = Path(args.unjudged) if args.unjudged else None
     return run_evaluation(conf, Path(args.queries), Path(args.judgements), args.results, args.json, unjudged)
 

@@ -1,11 +1,14 @@
-"""The command evaluate: measures the results of queries by relevance judgements."""
+"""The command evaluate: measures the results of queries by relevance judgements, its own or TREC's."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import UsageError
+from nutch2py.errors import InputError, UsageError
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.evaluation.ranking_metrics import (
     best_metrics,
@@ -15,7 +18,9 @@ from nutch2py.search.evaluation.ranking_metrics import (
     read_judgements,
     read_queries,
 )
-from nutch2py.search.results.search_results import SearchResult
+from nutch2py.search.evaluation.trec_files import format_run, read_qrels, read_topics
+from nutch2py.search.evaluation.trec_metrics import format_trec_table, mean_trec_metrics, trec_metrics
+from nutch2py.search.results.search_results import MAX_ROWS, MAX_START, SearchResult
 from nutch2py.search.search_service import search, search_backend_name
 
 
@@ -64,6 +69,93 @@ def run_evaluation(
     else:
         print(format_metrics_table(scores, best), end="")
     return 0
+
+
+class TrecFiles(NamedTuple):
+    """Files and names of an evaluation in the form of TREC.
+
+    ``qrels``: the judgements, None to write a run only. ``run``: the run file to write. ``docno``: a regular expression
+    whose first group in a URL is the document's id; without it the URL is the id.
+    """
+
+    topics: Path
+    qrels: Path | None = None
+    run: Path | None = None
+    tag: str = "nutch2py"
+    docno: str = ""
+
+
+def run_trec_evaluation(conf: Configuration, files: TrecFiles, n: int, as_json: bool = False) -> int:
+    """Search for the topics, write a run file, and print the metrics of trec_eval for every query and their means.
+
+    Topics without a relevant document are not measured. One without results counts as 0, as with ``trec_eval -c``.
+    """
+    if n < 1:
+        raise UsageError("-n: the number of results must be at least 1")
+    if len(files.tag.split()) != 1:
+        raise UsageError("-tag: write one word")
+    topics = read_topics(files.topics)
+    grades = None if files.qrels is None else read_qrels(files.qrels)
+    rankings = _search_topics(conf, topics, _docno_pattern(files.docno), n)
+    if files.run is not None:
+        _write_run(files.run, rankings, files.tag)
+    if grades is None:
+        return 0
+    scores = {
+        query: trec_metrics(ranking, grades[query])
+        for query, ranking in rankings.items()
+        if any(grade > 0 for grade in grades.get(query, {}).values())
+    }
+    if as_json:
+        import orjson
+
+        print(orjson.dumps({**scores, "all": mean_trec_metrics([*scores.values()])}).decode())
+    else:
+        print(format_trec_table(scores), end="")
+    return 0
+
+
+def _search_topics(
+    conf: Configuration, topics: Mapping[str, str], docno: re.Pattern[str] | None, n: int
+) -> dict[str, list[str]]:
+    """Return the ids of the first ``n`` documents of each topic."""
+    searcher = EmbeddedSearcher(conf) if search_backend_name(conf) == "embedded" else None
+    rankings: dict[str, list[str]] = {}
+    for key, query in topics.items():
+        urls: list[str] = []
+        while len(urls) < n and len(urls) <= MAX_START:
+            hits = search(conf, query, len(urls), min(n - len(urls), MAX_ROWS), searcher).hits
+            if not hits:
+                break
+            urls += [hit.url for hit in hits]
+        # a run has a document once: its first URL counts
+        rankings[key] = list(dict.fromkeys(_document_id(url, docno) for url in urls))
+    return rankings
+
+
+def _document_id(url: str, docno: re.Pattern[str] | None) -> str:
+    found = docno.search(url) if docno else None
+    return found[1] if found else url
+
+
+def _docno_pattern(expression: str) -> re.Pattern[str] | None:
+    if not expression:
+        return None
+    try:
+        pattern = re.compile(expression)
+    except re.error as error:
+        raise UsageError(f"-docno: {expression!r} is not a regular expression: {error}") from error
+    if not pattern.groups:
+        raise UsageError(f"-docno: {expression!r} has no group: put the document's id into parentheses")
+    return pattern
+
+
+def _write_run(path: Path, rankings: Mapping[str, list[str]], tag: str) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in format_run(rankings, tag))
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error}") from error
 
 
 def _append_missing(path: Path, missing: dict[tuple[str, str], str]) -> None:

@@ -44,14 +44,14 @@ class RankingMetrics(NamedTuple):
 
 def read_queries(path: Path) -> list[str]:
     """Return the queries of a file, one per line, without empty lines and comments (``#``)."""
-    lines = (line.strip() for line in _read_text(path).splitlines())
+    lines = (line.strip() for line in read_text(path).splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def read_judgements(*paths: Path) -> dict[str, dict[str, Judgement]]:
     """Read judgement files, such as one per judge; raise InputError for an invalid line."""
     votes: dict[str, dict[str, list[Judgement]]] = {}
-    lines = [(path, number, line) for path in paths for number, line in enumerate(_read_text(path).splitlines(), 1)]
+    lines = [(path, number, line) for path in paths for number, line in enumerate(read_text(path).splitlines(), 1)]
     for path, number, line in lines:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -79,7 +79,8 @@ def merge_judgements(judgements: Sequence[Judgement]) -> Judgement:
     return Judgement(*(median_low(each) for each in zip(*judgements, strict=True)))
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """Return the text of a file in UTF-8; raise InputError if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

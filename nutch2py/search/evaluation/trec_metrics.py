@@ -12,6 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 CUTS = (5, 10, 20, 100)
 """Numbers of results of P, recall, ndcg_cut and success."""
 
+TABLE = (
+    "num_ret", "num_rel", "num_rel_ret", "map", "Rprec", "recip_rank", "ndcg_cut_10", "P_10", "recall_10"
+)  # fmt: skip
+"""Metrics of the table; JSON has all."""
+
 Grades = Mapping[str, int]
 """Document -> grade."""
 
@@ -42,6 +47,25 @@ def trec_metrics(ranking: Sequence[str], grades: Grades, cuts: Sequence[int] = C
         metrics[f"ndcg_cut_{cut}"] = _share(_discounted_gain(gains[:cut]), _discounted_gain(ideal[:cut]))
         metrics[f"success_{cut}"] = float(hits > 0)
     return metrics
+
+
+def mean_trec_metrics(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the means over queries, and the sums of the numbers (``num_ret``, ``num_rel``, ``num_rel_ret``)."""
+    totals = {name: sum(each[name] for each in scores) for name in (scores[0] if scores else ())}
+    means = {name: total if name.startswith("num_") else total / len(scores) for name, total in totals.items()}
+    return {"num_q": float(len(scores)), **means}
+
+
+def format_trec_table(scores: Mapping[str, Mapping[str, float]]) -> str:
+    """Return a Markdown table with a line per query, and one with the means (``all``)."""
+    means = mean_trec_metrics([*scores.values()])
+    lines = [f"| query | {' | '.join(TABLE)} |", "|---|" + "--:|" * len(TABLE)]
+    for query, each in [*scores.items(), ("**all**", means)]:
+        values = (
+            f"{each.get(name, 0):.0f}" if name.startswith("num_") else f"{each.get(name, 0):.4f}" for name in TABLE
+        )
+        lines.append(f"| {query.replace('|', ' ')} | {' | '.join(values)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _discounted_gain(gains: Iterable[int]) -> float:
