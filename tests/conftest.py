@@ -16,6 +16,7 @@ from tests.backends.opensearch_server import opensearch_server
 from tests.backends.solr_server import solr_server
 from tests.groups import (
     SERVICE_GROUPS,
+    SERVICE_MODULES,
     GroupScheduling,
     in_order,
     is_long,
@@ -49,6 +50,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling:
     """Divide the tests among the workers of ``pytest -n 3``, if there are any."""
     return GroupScheduling(config, log)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no module of which the inner loop runs no test: they are a fifth of all, and the slowest to import."""
+    if config.option.markexpr != "not service" or collection_path.suffix != ".py":
+        return None
+    module = collection_path.relative_to(ROOT / "tests").with_suffix("").as_posix()
+    return module in SERVICE_MODULES or None
 
 
 def _select(config: pytest.Config, items: list[pytest.Item], is_selected: Callable[[pytest.Item], bool]) -> None:

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -40,15 +41,23 @@ class Access(NamedTuple):
     fallback: Any
 
 
-def accesses() -> Iterator[Access]:
+@cache
+def accesses() -> tuple[Access, ...]:
+    """Return the accesses in the package; the trees are walked when the first test needs them."""
+    return tuple(_accesses())
+
+
+def _accesses() -> Iterator[Access]:
     for path in sorted((ROOT / "nutch2py").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
                 continue
             first, getter = node.args[0], node.func.attr
+            if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+                continue
             receiver = ast.unparse(node.func.value)
             ours = getter in _GETTERS or (getter in ("get", "set", "set_default") and receiver.endswith("conf"))
-            if not ours or not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+            if not ours:
                 continue
             fallback = None
             if len(node.args) > 1:
@@ -59,8 +68,9 @@ def accesses() -> Iterator[Access]:
             yield Access(f"{path.relative_to(ROOT)}:{node.lineno}", getter, first.value, fallback)
 
 
-ACCESSES = list(accesses())
-READ = [access for access in ACCESSES if not access.getter.startswith("set")]
+def reads() -> list[Access]:
+    """Return the accesses that read a property."""
+    return [access for access in accesses() if not access.getter.startswith("set")]
 
 
 def script(name: str) -> ModuleType:
@@ -74,7 +84,7 @@ def script(name: str) -> ModuleType:
 
 def test_every_property_read_by_code_has_a_default() -> None:
     # parameters of index writers have names without a point
-    named = [access for access in ACCESSES if "." in access.name or access.getter.startswith("set")]
+    named = [access for access in accesses() if "." in access.name or access.getter.startswith("set")]
     assert len(named) > 50
     missing = {f"{access.where} {access.name}" for access in named if access.name not in DEFAULTS}
     assert not missing
@@ -82,7 +92,7 @@ def test_every_property_read_by_code_has_a_default() -> None:
 
 def test_fallbacks_in_code_equal_defaults() -> None:
     different = []
-    for access in READ:
+    for access in reads():
         default = DEFAULTS.get(access.name, "").strip()
         if access.fallback is None or not default or "${" in default:
             continue

@@ -48,7 +48,7 @@ def made(number: int, now: int) -> WebPage:
     page.protocol_status = ProtocolStatus(code, ("connection refused",) if number % 5 == 3 else ())
     page.retries_since_fetch = 2 if number % 5 == 3 else 0
     page.parse_status = ParseStatus(1, 0)
-    page.inlinks = {f"http://{HOST}/p{other}": f"day {other}" for other in range(number)}
+    page.inlinks = {f"http://{HOST}/p{other}": f"day {other}" for other in range(min(number, 120))}
     page.outlinks = {f"http://other{other}.example/": "elsewhere" for other in range(3)}
     page.markers[Mark.INJECT] = "y"
     page.markers[Mark.UPDATEDB] = page.markers[Mark.INDEX] = entries()[3].batch_id

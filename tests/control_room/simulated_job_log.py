@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from functools import cache
 from typing import Any
 
 from nutch2py.fetcher.stats.fetch_histogram import SIZE_BOUNDS_BYTES, TIME_BOUNDS_MS, FetchHistogram
@@ -43,6 +44,11 @@ def entry(job: str, batch: str, begun: int, minutes: float, **more: Any) -> JobE
 
 def entries(count: int = 120, rows: int = 10_000_000, running: bool = True) -> list[JobEntry]:
     """Return so many jobs, the newest first; the last one runs."""
+    return list(_made(count, rows, running))
+
+
+@cache
+def _made(count: int, rows: int, running: bool) -> tuple[JobEntry, ...]:
     chance = random.Random(7)
     made: list[JobEntry] = [
         entry("inject", "", BEGAN, 1, counters={"injector": {"urls_injected": 1200, "urls_new": 1200}})
@@ -70,7 +76,7 @@ def entries(count: int = 120, rows: int = 10_000_000, running: bool = True) -> l
         more = {"state": JobState.RUNNING, "finish_time": None, "exit_code": None, "rows": 31_240, "expected": 50_000}
         more["notes"] = ("24.1 pages/s, 812 kB/s, 1,204 queues, 50 active, errors: 31 HTTP status, 8 timeout",)
         made.append(entry("fetch", f"{at // 1000}-live", at, 21.5, **more))
-    return made[::-1][:count]
+    return tuple(made[::-1][:count])
 
 
 def counters(job: str, chance: random.Random) -> dict[str, dict[str, int]]:

@@ -54,9 +54,11 @@ def bomb(encoding: str) -> Reply:
         return packed(encoding, b"".join(parts) + packer.finish())
     if encoding == "zstd":
         stream = zstandard.ZstdCompressor().compressobj()
-    else:
-        stream = zlib.compressobj(9, zlib.DEFLATED, 31 if encoding == "gzip" else 15)
-    return packed(encoding, b"".join(stream.compress(bytes(BOMB // 100)) for _ in range(100)) + stream.flush())
+        return packed(encoding, b"".join(stream.compress(bytes(BOMB // 100)) for _ in range(100)) + stream.flush())
+    deflate = zlib.compressobj(9, zlib.DEFLATED, 31 if encoding == "gzip" else 15)
+    # after a full flush a block depends on nothing before it: one is compressed, and repeated
+    first, block = (deflate.compress(bytes(BOMB // 100)) + deflate.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
+    return packed(encoding, first + block * 99)
 
 
 def cases() -> dict[str, tuple[Reply, Expected]]:

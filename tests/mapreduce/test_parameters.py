@@ -24,7 +24,7 @@ from nutch2py.mapreduce.job_parameters import BatchParameters, JobParameters
 from nutch2py.mapreduce.table_job import TableJob
 from tests.conftest import ROOT
 from tests.mapreduce.tinyjobs import AskedJob, AskedParameters
-from tests.test_docs import ACCESSES, DEFAULTS
+from tests.test_docs import DEFAULTS, accesses
 
 
 def jobs() -> Iterator[type[TableJob]]:
@@ -53,7 +53,7 @@ def test_every_job_names_frozen_dataclass_parameters() -> None:
 
 
 def test_jobs_set_only_documented_properties() -> None:
-    assert not [access for access in ACCESSES if access.getter.startswith("set") and access.name not in DEFAULTS]
+    assert not [access for access in accesses() if access.getter.startswith("set") and access.name not in DEFAULTS]
 
 
 def test_missing_batch_id_is_rejected() -> None:
