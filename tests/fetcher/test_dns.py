@@ -61,14 +61,15 @@ def test_lookup_failing_server_is_retried_until_answer(server: NameServer) -> No
 
 
 def test_lookup_restarted_server_loses_no_name() -> None:
-    """No server listens for three seconds, which c-ares reports at once: each name waits and is retried."""
+    """No server listens at first, which c-ares reports at once: each name waits and is retried."""
     port = _free_port()
 
     async def main() -> tuple[list[tuple[str, ...]], DnsCache]:
         names = DnsCache(HostsFile({}), (f"127.0.0.1:{port}",))
         try:
             found = asyncio.gather(*(names.resolve(f"n{number}.test") for number in range(50)))
-            await asyncio.sleep(3)
+            while names.stats.retried < 50:
+                await asyncio.sleep(0.01)
             assert not found.done()
             with name_server(port=port):
                 return await found, names
@@ -235,7 +236,7 @@ def test_cache_is_bounded_and_evicts_oldest(server: NameServer, monkeypatch: pyt
     assert ask(server, five)[0] == [f"n{number}.bound.test" for number in (2, 3, 4)]
 
 
-def test_ten_thousand_names_with_packet_loss_resolve(server: NameServer) -> None:
+def test_many_names_with_packet_loss_resolve(server: NameServer) -> None:
     """Two hundred concurrent lookups find the same names as a sequential client."""
 
     async def all_of_them(names: DnsCache) -> int:
@@ -246,11 +247,11 @@ def test_ten_thousand_names_with_packet_loss_resolve(server: NameServer) -> None
                 kind = "lossy" if number % 50 == 0 else "plain"
                 return bool(await names.resolve(f"{kind}.n{number}.test"))
 
-        return sum(await asyncio.gather(*map(one, range(10_000))))
+        return sum(await asyncio.gather(*map(one, range(2_000))))
 
     found, names = ask(server, all_of_them)
-    assert found == 10_000
-    assert names.stats.lookups == 10_000
+    assert found == 2_000
+    assert names.stats.lookups == 2_000
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "localhost"])

@@ -109,11 +109,9 @@ def test_interrupted_fetch_keeps_results_and_reports_it(
     )
     wait_until(lambda: sum(site.gets(f"/{page}") for page in range(PAGES)) == PAGES or process.poll() is not None)
     time.sleep(0.3)  # the ten answers are on their way
-    began = time.monotonic()
     assert strike(process, number, group=group)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code, err.decode()
-    assert time.monotonic() - began < 30  # the answers that did not come would take a minute
     assert b"FetcherJob: finished" not in out
     assert b"Traceback" not in err
     assert marked(conf, Mark.FETCH, "b") == {site.url(f"/{page}") for page in range(10)}

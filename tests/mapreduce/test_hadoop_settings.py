@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -23,6 +22,7 @@ from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient, downlo
 from nutch2py.mapreduce.runners.hadoop.hadoop_errors import explain_error
 from nutch2py.mapreduce.runners.hadoop.hadoop_runner import job_label, job_tag, summarize_tasks, write_job_properties
 from tests.mapreduce.tinyjobs import WordJob
+from tests.processes import alive, wait_until
 
 
 def installation(folder: Path, *jars: str) -> Path:
@@ -326,6 +326,5 @@ def test_watchdog_kills_client_and_application_on_closed_input(tmp_path: Path) -
     process.stdin.close()
     assert process.wait() == 143
     process.stdout.close()
-    while Path(f"/proc/{pid}").exists():
-        time.sleep(0.05)
+    wait_until(lambda: not alive(pid))
     assert (tmp_path / "asked").read_text() == "application -kill application_1_0007\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -104,9 +103,8 @@ def test_killed_spark_driver_ends_application_and_leaves_no_files(
     scratch.mkdir()
     environment = {**os.environ, "TMPDIR": str(scratch)}
     driver = subprocess.Popen([sys.executable, "-c", _DRIVER, str(folder)], env=environment, cwd=ROOT)
-    while not any(folder.iterdir()):
-        assert driver.poll() is None
-        time.sleep(0.1)
+    wait_until(lambda: any(folder.iterdir()) or driver.poll() is not None)
+    assert driver.poll() is None
     (task,) = (int(path.name) for path in folder.iterdir())
     assert strike(driver)
     wait_until(lambda: not alive(task))

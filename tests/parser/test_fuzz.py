@@ -112,9 +112,9 @@ def test_damaged_files_have_status(conf: Configuration) -> None:
             url = f"http://h.test/{name.rpartition('/')[2]}"
             page = create_page(url, whole, None, conf)  # the type of the sound file: damage must reach the parser
             page.content = damaged(chance, whole, (b"\0", b"{", b"}", b"<", b"&", b"\\", b"\xff" * 8))
-            start = time.monotonic()
+            start = time.process_time()
             parse = parsing.parse(url, page)
-            assert time.monotonic() - start < 20 + 10, name
+            assert time.process_time() - start < 20, name  # the time of the worker is limited by parser.timeout
             assert parse.major in (ParseStatusCode.SUCCESS, ParseStatusCode.FAILED)
             reason = parse.args[0] if parse.args else "parsed"
             assert "the parser process ended" not in reason, (number, name, reason)

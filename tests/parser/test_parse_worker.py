@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -20,7 +19,7 @@ from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient, _check
 from nutch2py.plugins import loading
 from nutch2py.records.webpage import MetadataKey, WebPage
 from tests.counted_kills import strike
-from tests.processes import alive, wait_until
+from tests.processes import alive, cpu_seconds, wait_until
 
 from .pages import KEY, URL, fetched
 
@@ -169,7 +168,7 @@ def test_invalid_unicode_text_is_replaced_by_question_marks(parsing: ParseWorker
 def test_worker_killed_between_pages_is_replaced(parsing: ParseWorkerClient) -> None:
     first = pid_of(parsing)
     assert strike(first)
-    time.sleep(0.1)
+    wait_until(lambda: not alive(first))
     assert pid_of(parsing) != first
 
 
@@ -258,7 +257,7 @@ def test_worker_ends_when_owner_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, cwd=ROOT) as owner:
         assert owner.stdout is not None
         child = int(owner.stdout.readline())
-        time.sleep(0.5)
+        wait_until(lambda: cpu_seconds(child) > 1)  # it parses the second page, which takes minutes
         assert strike(owner)
         wait_until(lambda: not alive(child))
 

@@ -6,12 +6,13 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.processes import wait_until
 
 IP, PORTS = "127.0.7.1", (80, 8790)
 
@@ -38,10 +39,7 @@ def recorded_site(recording: Path, folder: Path) -> Iterator[Path]:
         shutil.copy(recording / "site" / name, site)
     server = subprocess.Popen([sys.executable, str(site / "serve_site.py")])
     try:
-        for _ in range(200):
-            if all(_listening(IP, port) for port in PORTS):
-                break
-            time.sleep(0.05)
+        wait_until(lambda: all(_listening(IP, port) for port in PORTS))
         yield site
     finally:
         server.terminate()
