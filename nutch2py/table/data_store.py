@@ -203,7 +203,7 @@ class DataStore(ABC, Generic[R]):
         """
 
     def due_index(self) -> DueIndex:
-        """Return the due index and row statistics; see :attr:`DueIndex.unavailable_reason` for a store without."""
+        """Return the due index and row statistics; see its ``unavailable_reason`` for a store without."""
         return DueIndex(f"{self.location.partition(':')[0]} has none")
 
     @abstractmethod

@@ -112,29 +112,27 @@ class DueCandidate(NamedTuple):
     key: str
 
 
-class DueIndex:
-    """Due index and row statistics of one table. This base class serves stores that have none.
+class _DueIndexAccess:
+    """Base of both roles of a due index. This class and the roles serve stores that have none.
 
-    ``unavailable_reason`` says why they cannot be used, "" if they can. If it is set, reading raises
+    ``unavailable_reason`` says why the index cannot be used, "" if it can. If it is set, reading raises
     :class:`StoreError`.
     """
-
-    is_sorted_by_score = True
-    """:meth:`read_candidates` returns the best scores first. If False, tasks read :meth:`partitions` without order."""
-    has_statistics = True
-    """The store has row statistics."""
-    is_built_by_tasks = False
-    """Tasks build the index with :meth:`add_rows` between :meth:`start_build` and :meth:`finish_build`, instead of
-    :meth:`rebuild`."""
-
-    unindexed_count = 0
-    """Rows that :meth:`read_rows` found changed by a program that does not update the index."""
 
     def __init__(self, unavailable_reason: str) -> None:
         self.unavailable_reason = unavailable_reason
 
     def _raise_unavailable(self) -> NoReturn:
         raise StoreError(f"cannot read the due index: {self.unavailable_reason}")
+
+
+class DueIndexReader(_DueIndexAccess):
+    """Reads the due rows of a table: the role of the index in ``generate``."""
+
+    is_sorted_by_score = True
+    """:meth:`read_candidates` returns the best scores first. If False, tasks read :meth:`partitions` without order."""
+    unindexed_count = 0
+    """Rows that :meth:`read_rows` found changed by a program that does not update the index."""
 
     def count(self, spans: Sequence[TimeSpan], limit: int) -> int:
         """Return the number of rows due within ``spans``, at most ``limit``; a slot is counted as a whole."""
@@ -178,7 +176,15 @@ class DueIndex:
         """Record a scan of the whole table and its number of rows."""
 
     def invalidate(self, reason: str) -> None:
-        """Mark the index as unusable until it is rebuilt."""
+        """Mark the index as unusable until it is rebuilt: a reader has found rows that it lacks."""
+
+
+class DueIndexMaintenance(_DueIndexAccess):
+    """Builds, checks and drops the index and the row statistics of a table: the role in ``dueindex``."""
+
+    is_built_by_tasks = False
+    """Tasks build the index with :meth:`add_rows` between :meth:`start_build` and :meth:`finish_build`, instead of
+    :meth:`rebuild`."""
 
     def find_missing_rows(self, rows: Sequence[tuple[str, int]]) -> list[str]:
         """Return the keys of those ``rows`` (key, due time) that the index does not list."""
@@ -196,10 +202,6 @@ class DueIndex:
         """Finish a rebuild by tasks: the index lists all of the ``row_count`` rows."""
         self._raise_unavailable()
 
-    def statistics(self) -> RowStatistics:
-        """Return the statistics of all rows."""
-        self._raise_unavailable()
-
     def rebuild(self) -> int:
         """Rebuild index and statistics from the rows; return the number of entries. Writers wait meanwhile."""
         raise UsageError(f"cannot build the due index: {self.unavailable_reason}")
@@ -212,7 +214,18 @@ class DueIndex:
         """Delete index and statistics; the table works without them."""
 
 
-def iter_candidates(index: DueIndex, spans: Sequence[TimeSpan], page_size: int) -> Iterator[DueCandidate]:
+class DueIndex(DueIndexReader, DueIndexMaintenance):
+    """Due index and row statistics of one table, in both roles."""
+
+    has_statistics = True
+    """The store has row statistics."""
+
+    def statistics(self) -> RowStatistics:
+        """Return the statistics of all rows."""
+        self._raise_unavailable()
+
+
+def iter_candidates(index: DueIndexReader, spans: Sequence[TimeSpan], page_size: int) -> Iterator[DueCandidate]:
     """Yield all rows due within ``spans``, best first, read in pages of ``page_size``."""
     after = b""
     while found := index.read_candidates(spans, after, page_size):

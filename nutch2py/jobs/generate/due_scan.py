@@ -19,7 +19,7 @@ from nutch2py.schedule.fetch_schedule import create_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, TableQuery
-from nutch2py.table.due_index import DueCandidate, DueIndex, TimeSpan
+from nutch2py.table.due_index import DueCandidate, DueIndexReader, TimeSpan
 from nutch2py.url.keys import unreverse_url
 
 UNLISTED_ROWS_COUNTER = "unlisted"
@@ -56,7 +56,7 @@ class DueRowInput(GenerateInput):
         self, conf: Configuration, store: DataStore[WebPage], now: int, limit: int, fields: frozenset[RecordField]
     ) -> None:
         self._conf, self._store, self._fields = conf, store, fields
-        index = store.due_index()
+        index: DueIndexReader = store.due_index()
         super().__init__([], store.row_estimate() if index.is_sorted_by_score else index.known_row_count())
         self.uses_due_index = False
         self.message = f"full table scan{self._plan_due_index(index, now, limit)}"
@@ -69,7 +69,7 @@ class DueRowInput(GenerateInput):
     def _make_full_scan_splits(self) -> list[Split]:
         return range_splits(self._store, TableQuery(self._fields), map_task_count(self._conf))
 
-    def _plan_due_index(self, index: DueIndex, now: int, limit: int) -> str:
+    def _plan_due_index(self, index: DueIndexReader, now: int, limit: int) -> str:
         """Decide whether to use the due index; return the end of the log line if not, else ""."""
         schedule = create_fetch_schedule(self._conf)
         times = schedule.due_times(now)
@@ -93,7 +93,7 @@ class DueRowInput(GenerateInput):
 
     def get_fallback(self, counters: Mapping[str, int]) -> tuple[str, list[Split]]:
         """Return a full table scan if the due index proved wrong, and invalidate it then."""
-        index = self._store.due_index()
+        index: DueIndexReader = self._store.due_index()
         if self.uses_due_index and (lost := counters.get(UNLISTED_ROWS_COUNTER, 0)):
             index.invalidate("a program that does not maintain it has written to the table since")
             return f"{lost} rows were changed by a program that does not maintain the due index: full table scan", (
@@ -135,7 +135,7 @@ class DueRowReader:
 
     def __init__(self, store: DataStore[WebPage], split: DueIndexSplit, fields: frozenset[RecordField]) -> None:
         self._store, self._spans, self._part, self._fields = store, split.spans, split.partition, fields
-        self._index = store.due_index()
+        self._index: DueIndexReader = store.due_index()
         self.best_first = self._index.is_sorted_by_score
         self._read_size = _MAX_READ_ENTRIES
         self._selector: TopNSelector | None = None

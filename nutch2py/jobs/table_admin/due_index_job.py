@@ -16,7 +16,7 @@ from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery
-from nutch2py.table.due_index import DueIndex
+from nutch2py.table.due_index import DueIndexMaintenance
 
 _ROWS_PER_READ = 1_000  # rows
 _FIELDS: frozenset[RecordField] = frozenset({WebPage.fetch_time, WebPage.score, WebPage.markers})
@@ -37,7 +37,7 @@ class DueIndexJob(TableJob[DueIndexParameters]):
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Add the rows of a split to the index, or yield the keys of missing rows."""
-        index = self.store.due_index()
+        index: DueIndexMaintenance = self.store.due_index()
         rows = ((key, page.fetch_time) for key, page in pages)
         while chunk := [*islice(rows, _ROWS_PER_READ)]:
             self.count("dueindex", "rows", len(chunk))
@@ -55,7 +55,7 @@ def _run_due_index_job(conf: Configuration, only_check: bool) -> JobResult:
         return run_job(DueIndexJob, conf, splits, DueIndexParameters(only_check=only_check), title="DueIndexJob")
 
 
-def build_due_index(conf: Configuration, index: DueIndex) -> int:
+def build_due_index(conf: Configuration, index: DueIndexMaintenance) -> int:
     """Rebuild the index; return the number of its rows.
 
     The build starts while no other job runs. From then on every job updates the index, in parallel to the tasks.
@@ -67,7 +67,7 @@ def build_due_index(conf: Configuration, index: DueIndex) -> int:
     return rows
 
 
-def check_due_index(conf: Configuration, index: DueIndex, report: Callable[[str], object]) -> int:
+def check_due_index(conf: Configuration, index: DueIndexMaintenance, report: Callable[[str], object]) -> int:
     """Pass each row missing in the index to ``report``; return the number of rows."""
     if problem := index.unavailable_reason:
         report(problem)

@@ -17,6 +17,7 @@ from nutch2py.records.record import Record
 from nutch2py.records.webpage import DerivedRow, Host, WebPage
 from nutch2py.support.reporting import log_line, print_output, warn
 from nutch2py.table import TableQuery, open_store, table_name
+from nutch2py.table.due_index import DueIndexMaintenance
 from nutch2py.table.row_validation import validate_cell
 from nutch2py.table.table_copy import copy_table
 from nutch2py.table.table_export import BadLineCounter, ImportLimits, export_rows, export_table, import_table
@@ -120,7 +121,7 @@ def manage_due_index(conf: Configuration, *, check: bool = False, drop: bool = F
     """Build, check or drop the due index and the kept statistics; print the result, return the problem count."""
     with open_job(conf, READ) as tables:
         store = tables.store
-    index = store.due_index()
+    index: DueIndexMaintenance = store.due_index()
     if drop:
         with open_job(conf, DUEINDEX if index.is_built_by_tasks else make_reader_scope("dueindex")):
             index.drop()
