@@ -20,7 +20,7 @@ from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchRecord, Batch
 from nutch2py.jobs.batches.update_journal import finish_interrupted_update
 from nutch2py.jobs.locking.job_lock import ConflictFinder, hold_job_lock
 from nutch2py.jobs.locking.lock_scopes import READ, UPDATEDB, LockScope, scopes_conflict
-from nutch2py.jobs.stats.stats_snapshot import snapshot_table_stats
+from nutch2py.jobs.stats.kept_stats import snapshot_table_stats
 from nutch2py.mapreduce.driver import raise_on_sigterm
 from nutch2py.mapreduce.job_parameters import ALL, REINDEX, BatchParameters
 from nutch2py.records.webpage import Mark, WebPage

@@ -33,7 +33,8 @@ class BatchListSplit(NamedTuple):
 class DueIndexSplit(NamedTuple):
     """Rows that the due index lists in ranges of time (first and last, ms).
 
-    ``partition``: for an index that is read in parallel, one of :meth:`nutch2py.table.due_index.DueIndexReader.partitions`.
+    ``partition``: for an index that is read in parallel, one of
+    :meth:`nutch2py.table.due_index.DueIndexReader.partitions`.
     """
 
     spans: list[TimeSpan]

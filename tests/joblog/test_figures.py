@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nutch2py import Crawl
-from nutch2py.jobs.stats.stats_snapshot import get_status_name
+from nutch2py.jobs.stats.stats_collector import get_status_name
 from tests.jobs.crawl import properties
 
 

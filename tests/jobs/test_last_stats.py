@@ -18,8 +18,8 @@ from nutch2py.joblog.job_log_store import KEY_PREFIX, StoredJobEntry, encode_ent
 from nutch2py.joblog.stored_overview import load_table_stats, store_table_stats
 from nutch2py.jobs.locking import lock_scopes
 from nutch2py.jobs.locking.lock_scopes import STATS_CHANGING_JOBS, LockScope
-from nutch2py.jobs.readdb.last_stats import get_last_stats, to_stats_collector
-from nutch2py.jobs.stats.stats_snapshot import to_table_stats
+from nutch2py.jobs.readdb.last_stats import get_last_stats
+from nutch2py.jobs.stats.stats_collector import StatsCollector
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, open_store, prefix_range
@@ -202,10 +202,10 @@ def test_stored_figures_print_same_lines(conf: Configuration, recording: Path, d
     recorded.load(conf, recording / "dumps" / f"{dump}.jsonl.gz")
     with Crawl(conf) as jobs:
         counted = jobs.stats(exact=True)
-    store_table_stats(open_store(conf, DerivedRow), to_table_stats(counted, 5))
+    store_table_stats(open_store(conf, DerivedRow), counted.to_table_stats(5))
     found = load_table_stats(open_store(conf, DerivedRow))
     assert found is not None
-    assert to_stats_collector(found).format_lines() == counted.format_lines()
+    assert StatsCollector.from_table_stats(found).format_lines() == counted.format_lines()
 
 
 def test_stats_by_host_need_one_pass(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,7 +154,7 @@ def test_due_index_and_figures_match_rows_after_any_write(
     index, figures = store.due_index(), store.due_index().statistics()
     if not figures.unreadable:
         found = counted(store)
-        assert StatsCollector.from_table_stats(figures).format_text() == found.format_text()
+        assert StatsCollector.from_row_statistics(figures).format_text() == found.format_text()
         read = {WebPage.fetch_time, WebPage.score, WebPage.markers}
         spans = [TimeSpan(-(1 << 63), NOW), TimeSpan(1 << 62, (1 << 63) - 1)]
         due = {

@@ -11,7 +11,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, HostEdge, HostSummary, Overview
 from nutch2py.joblog.stored_overview import store_overview_part
 from nutch2py.jobs.stats.histograms import HistogramCollector
-from nutch2py.jobs.stats.stats_snapshot import get_status_name
+from nutch2py.jobs.stats.stats_collector import get_status_name
 from nutch2py.records.webpage import CrawlStatus, DerivedRow
 from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store

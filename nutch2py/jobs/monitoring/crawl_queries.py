@@ -9,7 +9,7 @@ from nutch2py.joblog.job_log_store import read_entries, read_entry
 from nutch2py.joblog.stored_overview import load_overview, load_table_stats
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.jobs.job_context import require_crawl_table
-from nutch2py.jobs.stats.stats_snapshot import snapshot_table_stats
+from nutch2py.jobs.stats.kept_stats import snapshot_table_stats
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.table import DataStore, open_store
 

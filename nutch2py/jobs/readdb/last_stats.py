@@ -15,12 +15,12 @@ from nutch2py.errors import StoreError
 from nutch2py.joblog.job_entry import JobState
 from nutch2py.joblog.job_log_store import read_entries
 from nutch2py.joblog.stored_overview import load_table_stats
-from nutch2py.joblog.table_stats import TableStats
 from nutch2py.jobs.locking.lock_scopes import STATS_CHANGING_JOBS, STATS_JOB_NAME
 from nutch2py.jobs.monitoring.batch_report import format_age
 from nutch2py.jobs.nutch_log_lines import format_time
+from nutch2py.jobs.stats.kept_stats import get_kept_stats
 from nutch2py.jobs.stats.stats_collector import StatsCollector
-from nutch2py.records.webpage import CrawlStatus, DerivedRow, WebPage
+from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.support.clock import now_ms
 from nutch2py.table import DataStore, open_store
 
@@ -56,15 +56,6 @@ class LastStats:
         return f"{source}; jobs since then: {jobs or 'none that changes them'}"
 
 
-def get_kept_stats(store: DataStore[WebPage]) -> StatsCollector | None:
-    """Return the statistics kept with the table; None if the store keeps none or a row is unreadable."""
-    index = store.due_index()
-    if not index.has_statistics or index.unavailable_reason:
-        return None
-    table_stats = index.statistics()
-    return None if table_stats.unreadable else StatsCollector.from_table_stats(table_stats)
-
-
 def get_last_stats(conf: Configuration, store: DataStore[WebPage]) -> LastStats:
     """Return the statistics that are available without a scan; raise StoreError if none were counted yet."""
     kept = get_kept_stats(store)
@@ -75,7 +66,9 @@ def get_last_stats(conf: Configuration, store: DataStore[WebPage]) -> LastStats:
     if table_stats is None:
         raise StoreError(f"no statistics of {store.name} were counted yet: run readdb -stats without -last")
     return LastStats(
-        to_stats_collector(table_stats), table_stats.counted_at, _count_jobs_since(log, table_stats.counted_at)
+        StatsCollector.from_table_stats(table_stats),
+        table_stats.counted_at,
+        _count_jobs_since(log, table_stats.counted_at),
     )
 
 
@@ -94,20 +87,3 @@ def _count_jobs_since(store: DataStore[DerivedRow], counted_at: int) -> dict[str
         elif entry.job in STATS_CHANGING_JOBS and (after or running or until >= counted_at):
             found[f"{entry.job} ({entry.state})" if entry.finish_time is None else entry.job] += 1
     return None if after else dict(sorted(found.items()))
-
-
-def to_stats_collector(table_stats: TableStats) -> StatsCollector:
-    """Convert stored table statistics; statuses without a name count as 0."""
-    stats = StatsCollector()
-    codes = {status.label: int(status) for status in CrawlStatus}
-    stats.total = table_stats.rows
-    for name, count in table_stats.status.items():
-        stats.status[codes.get(name, 0)] += count
-    stats.retries.update({int(times): count for times, count in table_stats.retries.items()})
-    stats.protocol.update(table_stats.protocol)
-    stats.parse.update(table_stats.parse)
-    if table_stats.score is not None:
-        minimum, mean, maximum = (each * 1000.0 for each in table_stats.score)
-        stats.score_min, stats.score_max = round(minimum), round(maximum)
-        stats.score_sum = round(mean * table_stats.rows)
-    return stats

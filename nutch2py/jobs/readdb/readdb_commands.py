@@ -17,14 +17,14 @@ from nutch2py.jobs.locking.lock_scopes import READ, STATS_JOB_NAME, make_reader_
 from nutch2py.jobs.monitoring.batch_report import format_age, list_open_batches
 from nutch2py.jobs.nutch_log_lines import format_time
 from nutch2py.jobs.readdb import stats_formats
-from nutch2py.jobs.readdb.last_stats import KEPT_STATS_SOURCE, get_kept_stats, get_last_stats
+from nutch2py.jobs.readdb.last_stats import KEPT_STATS_SOURCE, get_last_stats
 from nutch2py.jobs.readdb.stats_breakdown import BreakdownJob, BreakdownParameters, StatsBreakdown, merge_breakdown
 from nutch2py.jobs.row_output.row_formats import CSV_COLUMNS, format_csv_line, to_json_value
 from nutch2py.jobs.row_output.row_renderer import MarkdownRenderer, OutputFormat, RowSections, render_row, shown_fields
 from nutch2py.jobs.row_output.row_text import format_float
+from nutch2py.jobs.stats.kept_stats import get_kept_stats
 from nutch2py.jobs.stats.quantile_sketch import read_quantiles
 from nutch2py.jobs.stats.stats_collector import StatsCollector
-from nutch2py.jobs.stats.stats_snapshot import to_table_stats
 from nutch2py.jobs.tools.node_dumper import NodeDumperParameters, find_top_nodes
 from nutch2py.mapreduce.driver import map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
@@ -53,7 +53,7 @@ def collect_stats(conf: Configuration, by_host: bool, exact: bool = False) -> St
 
 def _save_stats(tables: CrawlTables, counted: StatsBreakdown, counted_at: int) -> None:
     """Store the statistics for monitoring; ``counted_at``: start of the count, ms since 1970."""
-    found = to_table_stats(counted.stats, counted_at)
+    found = counted.stats.to_table_stats(counted_at)
     annotate_job(table_stats=found)
     if tables.batch_lists.store.exists():  # a reading command creates no table
         store_table_stats(tables.batch_lists.store, found)

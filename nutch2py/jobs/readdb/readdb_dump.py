@@ -18,7 +18,7 @@ from nutch2py.jobs.job_context import open_job
 from nutch2py.jobs.locking.lock_scopes import READ, make_reader_scope
 from nutch2py.jobs.row_output.row_formats import CSV_COLUMNS, format_csv_line
 from nutch2py.jobs.row_output.row_renderer import MarkdownRenderer, OutputFormat, render_row, shown_fields
-from nutch2py.jobs.stats.stats_snapshot import get_status_name
+from nutch2py.jobs.stats.stats_collector import get_status_name
 from nutch2py.mapreduce.driver import map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import NON_NEGATIVE, JobParameters

@@ -12,7 +12,7 @@ from nutch2py.jobs.nutch_log_lines import format_time
 from nutch2py.jobs.readdb.stats_breakdown import NEXT_FETCH_LABELS, StatsBreakdown
 from nutch2py.jobs.row_output.row_text import format_float, format_status
 from nutch2py.jobs.stats.quantile_sketch import QuantileSketch
-from nutch2py.jobs.stats.stats_snapshot import get_status_name, to_table_stats
+from nutch2py.jobs.stats.stats_collector import get_status_name
 
 _BOUND_NAMES = {"fetch interval": ("shortest", "avg", "longest"), "fetch time": ("earliest", "avg", "latest")}
 """Names of minimum, mean and maximum in Nutch 1, where they are not min, avg and max."""
@@ -75,7 +75,7 @@ def stats_to_json(
 ) -> dict[str, Any]:
     """Return one object: statistics, ``hosts`` with ``by_host``, ``quantiles``, ``by``. Times are ms since 1970."""
     stats = breakdown.stats
-    result: dict[str, Any] = {"kept": stats.kept, **msgspec.to_builtins(to_table_stats(stats, now))}
+    result: dict[str, Any] = {"kept": stats.kept, **msgspec.to_builtins(stats.to_table_stats(now))}
     if by_host:
         result["hosts"] = hosts = dict[str, dict[str, int]]()
         for (status, host), count in sorted(stats.hosts.items(), key=lambda each: (each[0][1], each[0][0])):

@@ -1,4 +1,4 @@
-"""Counts of ``readdb -stats``, collected by map tasks and merged by the driver."""
+"""Counts of ``readdb -stats``, collected by map tasks and merged by the driver; converts all other forms of them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nutch2py.joblog.table_stats import ScoreSummary, TableStats
 from nutch2py.jobs.row_output.row_text import format_float, format_status, parse_status_name, protocol_status_name
 from nutch2py.records.cells import ParseStatus
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import WebPage
+from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.table.due_index import RowStatistics, score_thousandths
 from nutch2py.url.keys import reversed_host_of_key, unreverse_host
+
+
+def get_status_name(status: int) -> str:
+    """Return the name of a status as ``readdb -stats`` prints it: ``status_fetched``; ``null`` for any other."""
+    return CrawlStatus(status).label if status in [*CrawlStatus] else "null"
 
 
 class StatsCollector:
@@ -113,22 +119,53 @@ class StatsCollector:
         return stats
 
     @classmethod
-    def from_table_stats(cls, table_stats: RowStatistics) -> StatsCollector:
+    def from_row_statistics(cls, kept: RowStatistics) -> StatsCollector:
         """Return the collector of a full scan from the statistics kept with the table."""
         stats = cls()
-        stats.kept, stats.total = True, table_stats.total
-        for counts, found in ((stats.status, table_stats.status), (stats.retries, table_stats.retries)):
+        stats.kept, stats.total = True, kept.total
+        for counts, found in ((stats.status, kept.status), (stats.retries, kept.retries)):
             counts.update(+found)
-            if absent := table_stats.total - found.total():  # a missing cell reads as 0
+            if absent := kept.total - found.total():  # a missing cell reads as 0
                 counts[0] += absent
-        for code, count in table_stats.protocol.items():
+        for code, count in kept.protocol.items():
             stats.protocol[protocol_status_name(code)] += count
-        for (major, minor), count in table_stats.parse.items():
+        for (major, minor), count in kept.parse.items():
             stats.parse[parse_status_name(ParseStatus(major, minor))] += count
-        scores = +(table_stats.scores + Counter({0: table_stats.total - table_stats.scores.total()}))
+        scores = +(kept.scores + Counter({0: kept.total - kept.scores.total()}))
         for score, count in scores.items():
             stats._merge_scores(score * count, score, score)
         return stats
+
+    @classmethod
+    def from_table_stats(cls, table_stats: TableStats) -> StatsCollector:
+        """Return the collector of stored table statistics; statuses without a name count as 0."""
+        stats = cls()
+        codes = {status.label: int(status) for status in CrawlStatus}
+        stats.total = table_stats.rows
+        for name, count in table_stats.status.items():
+            stats.status[codes.get(name, 0)] += count
+        stats.retries.update({int(times): count for times, count in table_stats.retries.items()})
+        stats.protocol.update(table_stats.protocol)
+        stats.parse.update(table_stats.parse)
+        if table_stats.score is not None:
+            minimum, mean, maximum = (each * 1000.0 for each in table_stats.score)
+            stats.score_min, stats.score_max = round(minimum), round(maximum)
+            stats.score_sum = round(mean * table_stats.rows)
+        return stats
+
+    def to_table_stats(self, counted_at: int, due_rows: int | None = None) -> TableStats:
+        """Return the counts as table statistics; ``counted_at``: ms since 1970."""
+        status: dict[str, int] = {}
+        for code, count in sorted(self.status.items()):
+            status[get_status_name(code)] = status.get(get_status_name(code), 0) + count
+        score = None
+        if self.score_min is not None and self.score_max is not None:
+            sums = self.score_min, self.score_sum / self.total, self.score_max
+            score = ScoreSummary(*(each / 1000.0 for each in sums))
+        retries = {str(times): count for times, count in sorted(self.retries.items())}
+        return TableStats(
+            counted_at, self.total, status, retries, dict(self.protocol), dict(self.parse), score, due_rows
+        )
 
     def format_lines(self) -> list[str]:
         """Return ``name:<TAB>value`` lines: those of Nutch 2, then rows by protocol and by parse status.
