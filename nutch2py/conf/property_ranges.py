@@ -123,7 +123,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     NumberRange(
         0, 1000, False
     ): "db.fetch.schedule.adaptive.inc_rate",  # one second to one week, as two fetch intervals
-    NumberRange(0, 100, False): "index.search.together",
+    NumberRange(0, 100, False): "index.search.together index.search.coordination",
     _FRACTION: """
         storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
         index.scores.share crawl.pagerank.share crawl.reindex.share

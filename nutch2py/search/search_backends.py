@@ -31,8 +31,7 @@ from nutch2py.search.suggestions.spelling import correct_query
 from nutch2py.search.suggestions.suggester import MAX_TITLE_SUGGESTIONS, Suggester, SuggestionCache, Suggestions
 
 T = TypeVar("T")
-FEW_HITS = 3
-"""Minimum number of hits without a spelling suggestion."""
+_FEW_HITS = 3  # minimum number of hits without a spelling suggestion
 _HANDLER_FACETS = ("host", "type", "lang")  # facets of a Solr without our term fields
 _SUGGESTION_TTL = 60.0  # seconds; lifetime of cached suggestions of a server
 _COMMIT_CHECK_INTERVAL = 5.0  # seconds between checks for newer commits
@@ -66,6 +65,11 @@ class SearchBackend(Protocol):
 
     def count(self) -> int:
         """Return the number of documents."""
+
+
+def needs_correction(result: SearchResult) -> bool:
+    """Return whether a spelling suggestion may help: a word is unknown, or there are few hits."""
+    return bool(result.unknown_words) or result.total < _FEW_HITS
 
 
 def open_search_backend(conf: Configuration) -> SearchBackend:

@@ -13,7 +13,7 @@ from nutch2py.indexer.index_writers import enabled_writers
 from nutch2py.records.document import clean_text
 from nutch2py.search.engines.elastic_engine import ElasticEngine
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
-from nutch2py.search.engines.server_searcher import ServerSearcher
+from nutch2py.search.engines.server_searcher import EngineResult, ServerSearcher
 from nutch2py.search.engines.solr_engine import SolrEngine
 from nutch2py.search.engines.solr_handler_searcher import search_solr_handler
 from nutch2py.search.query.query_plan import DEFAULT_SEARCH_OPTIONS, SearchOptions
@@ -114,10 +114,11 @@ def search_with_cursor(
     text, next_cursor = clean_text(query)[:10_000], ""
     mode = searcher.collapse_mode if options.collapse_mode is None else options.collapse_mode
     terms: frozenset[str] = frozenset()
+    result = EngineResult(0, [])
     if mode and not cursor:
 
         def find(begin: int, number: int, excluded: tuple[str, ...]) -> tuple[int, list[ScoredDocument]]:
-            nonlocal terms
+            nonlocal terms, result
             result, terms = searcher.search_with_cursor(
                 text, begin, number, options._replace(excluded_sketches=excluded)
             )
@@ -128,9 +129,18 @@ def search_with_cursor(
         result, terms = searcher.search_with_cursor(text, start, rows, options, cursor)
         total, best, collapsed_total, note, next_cursor = result.total, result.hits, None, "", result.cursor
     hits = [highlight_hit(searcher.analyzer, each, terms) for each in best]
-    return SearchResult(
-        query, start, total, hits, (time.perf_counter() - started) * 1000, collapsed_total, note
-    ), next_cursor
+    found = SearchResult(
+        query,
+        start,
+        total,
+        hits,
+        (time.perf_counter() - started) * 1000,
+        collapsed_total,
+        note,
+        result.is_relaxed,
+        result.unknown_words,
+    )
+    return found, next_cursor
 
 
 def highlight_hit(analyzer: Analyzer, document: ScoredDocument, terms: Iterable[str]) -> Hit:

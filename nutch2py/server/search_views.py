@@ -19,7 +19,7 @@ from nutch2py.rest.dispatch.thread_limit import ThreadLimit
 from nutch2py.search.query.query_hints import find_query_hints
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.results.search_results import first_value
-from nutch2py.search.search_backends import FEW_HITS, SearchBackend, open_search_backend
+from nutch2py.search.search_backends import SearchBackend, needs_correction, open_search_backend
 from nutch2py.server.cached_page import SANDBOX_HEADERS, load_cached_page, query_terms
 from nutch2py.server.score_explanation import explain_score
 from nutch2py.server.search_request import SearchRequest, build_url
@@ -75,7 +75,6 @@ class SearchViews:
         self.theme = Theme.from_conf(conf)
         self.templates = SearchTemplates(self.theme)
         self._thread_limit = ThreadLimit(_MAX_THREADS)
-        self._matches_any_word = conf.get_trimmed("index.search.operator", "and").lower() == "or"
 
     @cached_property
     def backend(self) -> SearchBackend:
@@ -145,7 +144,7 @@ class SearchViews:
         facets = (
             index.facets(query, filters) if result.total else {name: [(value, 0)] for name, value in filters.items()}
         )
-        suggestion = index.correct_query(query) if result.total < FEW_HITS and not start else ""
+        suggestion = index.correct_query(query) if needs_correction(result) and not start else ""
         suggestion = suggestion if suggestion != query else ""
         return _html_response(
             self.templates.render_results(
@@ -161,7 +160,7 @@ class SearchViews:
         )
 
     def _query_hints(self, i18n: Translations, query: str) -> tuple[str, ...]:
-        hints, instead = find_query_hints(query, self._matches_any_word)
+        hints, instead = find_query_hints(query)
         messages = [i18n(f"wrong_{hint.problem}", hint.fragment) for hint in hints]
         return (*messages, i18n("searched", instead)) if instead and instead != query else tuple(messages)
 

@@ -121,6 +121,10 @@ def test_japanese_is_cut_into_bigrams_and_particles_are_dropped_from_queries():
     assert ANALYZER.index_terms("検索エンジン", "ja") == ["検索", "エン", "ンジ", "ジン"]
     units = ANALYZER.query_words("検索のエンジン", {"ja"})
     assert [unit.alternatives[-1] for unit in units] == [(("検索",),), (("エン", "ンジ", "ジン"),)]
+    units = ANALYZER.query_words("データベース", {"ja"})
+    assert [unit.alternatives for unit in units] == [
+        ((each,),) for each in (("デー",), ("ータ",), ("タベ",), ("ベー",), ("ース",))
+    ]
 
 
 def test_tokens_of_0_1_0_are_unchanged():
@@ -162,7 +166,13 @@ def test_query_tokens_are_subset_of_text_tokens(text):
         ("a b", AndNode((TextNode("a"), TextNode("b")))),
         ("a OR b c", OrNode((TextNode("a"), AndNode((TextNode("b"), TextNode("c")))))),
         ("(a OR b) c", AndNode((OrNode((TextNode("a"), TextNode("b"))), TextNode("c")))),
-        ("a AND -b", AndNode((TextNode("a"), NotNode(TextNode("b"))))),
+        ("a AND -b", AndNode((TextNode("a", required=True), NotNode(TextNode("b"))))),
+        ("a AND b c", AndNode((TextNode("a", required=True), TextNode("b", required=True), TextNode("c")))),
+        ("+a b", AndNode((TextNode("a", required=True), TextNode("b")))),
+        ("a (b c).", AndNode((TextNode("a"), TextNode("b"), TextNode("c"), TextNode(".")))),
+        ("a (b -c)", AndNode((TextNode("a"), AndNode((TextNode("b"), NotNode(TextNode("c"))))))),
+        ("-(a b)", NotNode(AndNode((TextNode("a"), TextNode("b"))))),
+        ('5" and 3" disks', AndNode(tuple(map(TextNode, ("5", "and", "3", "disks"))))),
         ("NOT a", NotNode(TextNode("a"))),
         ('title:"x y" z', AndNode((TextNode("x y", "title", True), TextNode("z")))),
         ("http://a.b/c", TextNode("http://a.b/c")),
@@ -184,13 +194,6 @@ def test_query_syntax_is_parsed(text, tree):
     assert parse_query(text) == tree
 
 
-def test_words_joined_by_or_are_alternatives():
-    assert parse_query("a b -c", any_word=True) == AndNode(
-        (NotNode(TextNode("c")), OrNode((TextNode("a"), TextNode("b"))))
-    )
-    assert parse_query("+a b", any_word=True) == AndNode((TextNode("a"), TextNode("b")))
-
-
 def test_query_cost_is_limited():
     assert len(list(iter_positive_texts(parse_query("a " * 5000)))) == query.MAX_QUERY_WORDS
     assert parse_query("(" * 5000 + "a") == TextNode("a")
@@ -199,7 +202,6 @@ def test_query_cost_is_limited():
 @given(st.text(st.sampled_from('ab "()-+:ANDORT| '), max_size=40))
 def test_any_text_is_parsed_as_query(text):
     parse_query(text)
-    parse_query(text, any_word=True)
 
 
 def test_chinese_can_be_cut_into_characters():

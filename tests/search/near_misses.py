@@ -48,7 +48,7 @@ QUERIES = {
 """Query -> the page that must be first."""
 
 MENTIONED = {"北京奥运会": {"olympics_history"}, "金融危机": {"economy"}}
-"""Query -> other pages that may match."""
+"""Query -> other pages, which come before near misses."""
 
 
 def documents():

@@ -1,7 +1,7 @@
 """Pages in five languages, and 60 queries with the pages that must match, the best first.
 
 ``PAGES``: name -> (language, title, content). ``QUERIES``: query -> names that must match in this order. Other pages
-may follow; those after ``|`` must not match. ``a/b``: in either order.
+may follow; those after ``|`` must not come before them. ``a/b``: in either order.
 """
 
 from tests.indexer.pages import doc
@@ -191,5 +191,6 @@ def wrong(found_by):
         order = [name for alike in wanted for name in sorted(alike, key=lambda name: [*found, name].index(name))]
         if [name for name in found if name in order] != order or found[0] not in wanted[0]:
             errors.append(f"{query}: {found}, not {first}")
-        errors += [f"{query}: {name} is found" for name in never.split() if name in found]
+        last = max(map(found.index, order)) if set(order) <= set(found) else len(found)
+        errors += [f"{query}: {name} is found before {first}" for name in never.split() if name in found[:last]]
     return errors

@@ -282,9 +282,9 @@ def test_chinese_granularity_setting_applies_to_pages_and_queries(tmp_path, page
         ("0", [1, 1, 1, 1]),
     ],
 )
-def test_minimum_match_setting_is_applied(minimum, least):
+def test_minimum_match_setting_is_parsed(minimum, least):
     rules = QuerySettings.from_conf(Configuration({"index.search.minimum": minimum}))
-    assert [rules.required_words(words) for words in (1, 2, 4, 8)] == least
+    assert [rules.expected_words(words) for words in (1, 2, 4, 8)] == least
 
 
 @pytest.mark.parametrize("minimum", ["most", "101%", "2<", "-1", "3<75% 5<"])
@@ -298,11 +298,33 @@ def test_question_finds_pages_with_few_of_its_words(embedded):
     assert search(embedded, query).hits[0].title.text == "Weather report"
 
 
-def test_many_words_may_miss_one_unless_all_required(embedded):
+def test_words_rank_and_hide_nothing(embedded):
     query = "climate report warms unheardof"
-    assert [hit.title.text for hit in search(embedded, query).hits] == ["Climate change report"]
-    assert search(embedded, query.replace(" ", " AND ")).total == 0
-    assert search(embedded, "+unheardof climate report warms").total == 0
-    path = embedded.get_trimmed("index.embedded.path")
-    all_of_them = Configuration.load(overrides={"index.embedded.path": path, "index.search.minimum": "100%"})
-    assert search(all_of_them, query).total == 0
+    titles = [hit.title.text for hit in search(embedded, query).hits]
+    assert titles[:2] == ["Climate change report", "Weather report"]
+    assert search(embedded, query).unknown_words == ("unheardof",)
+    excluded = [hit.title.text for hit in search(embedded, f"{query} -south").hits]
+    assert excluded == [title for title in titles if title != "Weather report"]
+
+
+@pytest.mark.parametrize("query", ["+unheardof climate", "climate AND unheardof", '"climate unheardof"'])
+def test_demands_that_leave_no_hit_are_ignored(embedded, query):
+    found = search(embedded, query)
+    assert found.is_relaxed
+    assert found.hits[0].title.text == "Climate change report"
+    assert not search(embedded, "climate AND report").is_relaxed
+    assert search(embedded, f"{query} lang:xx").total == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("intitle:zoo python", "Pythons in the zoo"),
+        ("inurl:example robots", "Robots exclusion"),
+        ("tuto*", "Python tutorial"),
+        ("unheardof:zoo pythons", "Pythons in the zoo"),
+        ("filetype:html zoo", "Pythons in the zoo"),
+    ],
+)
+def test_operators_of_other_engines_are_understood(embedded, query, title):
+    assert search(embedded, query).hits[0].title.text == title

@@ -79,6 +79,8 @@ _TOKEN_PATTERNS = {1: _token_pattern(_UNSPACED), 2: _token_pattern(_UNSPACED + _
 _HAN_START = re.compile(f"[{_HAN}]")
 _BIGRAM_START = {1: re.compile(f"[{_UNSPACED}]"), 2: re.compile(f"[{_UNSPACED}{_HANGUL}]")}
 _KANA_RUN = re.compile("[\u3041-\u3096\u309d-\u309f]+|[\u30a1-\u30ff\u31f0-\u31ff]+|[^\u3041-\u30ff\u31f0-\u31ff]+")
+_KANA = re.compile("[\u3041-\u30ff]")
+_MAX_KANA_WORD = 4  # characters; a longer run is searched by its bigrams, since it may be several words
 _JAPANESE_PARTICLE = re.compile("[\u3041-\u3096]{1,2}")  # の, から: particles between the words of a query
 _KOREAN_PARTICLE = re.compile("(?<=..)(?:을|를|이|가|은|는|에|의|로|와|과|도)$")  # particle at the end of a Korean word
 _STEMMABLE_ENGLISH_WORD = re.compile(r"[a-z]{3,}")
@@ -272,9 +274,9 @@ class Analyzer:
     def query_words(self, text: str, languages: Iterable[str] = ("en",)) -> list[QueryWord]:
         """Return the words of a query that a page must contain, for pages in ``languages`` (codes).
 
-        A Chinese word is a sequence of one term. A run of Kana or Thai is one word of several bigrams; so are
-        alphabetic words joined without a space, such as ``debian.org``. Chinese characters yield words as in Chinese
-        pages, and bigrams as in Japanese ones.
+        A Chinese word is a sequence of one term, or in Japanese pages of bigrams. A short run of Kana is one word of
+        several bigrams; every bigram of a longer run, of Hangul or of Thai is a word. Alphabetic words joined without a
+        space, such as ``debian.org``, are one word.
         """
         folded = self._folding.fold(text).text
         codes = ["en", *sorted({*languages} - {"en"})]
@@ -307,20 +309,30 @@ class Analyzer:
         content_words = [unit for unit in units if not self._is_particle(unit)]
         return content_words or units
 
-    def _han_query_words(self, run: str, codes: list[str]) -> Iterator[QueryWord]:
+    def _han_query_words(self, run: str, codes: list[str]) -> list[QueryWord]:
         whole = self._segmenter.cut(run, hmm=True)
         if self.rules_version > 1:  # 什么 and 是 of 什么是博客
             whole = [word for word in whole if not is_stopword(word, _NO_LANGUAGES)] or whole
-        fine = self._granularity.fine_queries
-        words = tuple((part,) for word in whole for part in ((fine and self.compound_parts(word)) or (word,)))
+        if self._granularity.fine_queries:
+            whole = [part for word in whole for part in self.compound_parts(word) or (word,)]
         if "ja" in codes and self.rules_version > 1 and not self.by_character:
-            yield QueryWord(tuple(dict.fromkeys((words, (tuple(bigrams(run)),)))))
-        else:
-            yield from (QueryWord(((word,),)) for word in words)
+            # jieba cuts Japanese words that it does not know into characters; Japanese pages have bigrams
+            groups = ([*group] for _, group in groupby(whole, lambda word: len(word) == 1))
+            words = [piece for group in groups for piece in ([tuple(group)] if len(group[0]) == 1 else zip(group))]
+            return [
+                QueryWord(tuple((row,) for row in dict.fromkeys((word, tuple(bigrams("".join(word)))))))
+                for word in words
+            ]
+        return [QueryWord((((word,),),)) for word in whole]
 
     def _bigram_query_words(self, run: str) -> Iterator[QueryWord]:
         for piece in self._split_scripts(run):
-            yield QueryWord(((tuple(bigrams(piece if self.rules_version == 1 else _KOREAN_PARTICLE.sub("", piece))),),))
+            word = piece if self.rules_version == 1 else _KOREAN_PARTICLE.sub("", piece)
+            pairs = bigrams(word)
+            if _KANA.match(word) and len(word) <= _MAX_KANA_WORD:
+                yield QueryWord(((tuple(pairs),),))
+            else:  # several words
+                yield from (QueryWord((((pair,),),)) for pair in dict.fromkeys(pairs))
 
     def _split_scripts(self, run: str) -> list[str]:
         """Return the parts of a run: Hiragana, Katakana or other characters."""

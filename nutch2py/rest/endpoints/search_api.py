@@ -9,7 +9,7 @@ from nutch2py.records.document import clean_text
 from nutch2py.rest.dispatch.operation import ApiCall
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.results.search_results import Hit, field_values, first_value, format_html
-from nutch2py.search.search_backends import FEW_HITS, SearchBackend
+from nutch2py.search.search_backends import SearchBackend, needs_correction
 from nutch2py.search.search_schemas import (
     FacetValue,
     SearchHit,
@@ -48,7 +48,7 @@ def search(call: ApiCall) -> SearchResponse:
         facets={name: [FacetValue(value=v, count=n) for v, n in counts.get(name, ())] for name in facets},
         cursor=cursor or None,
         note=result.note,
-        corrected_query=index.correct_query(query) if query and result.total < FEW_HITS and is_first_page else "",
+        corrected_query=index.correct_query(query) if query and needs_correction(result) and is_first_page else "",
     )
 
 

@@ -18,10 +18,12 @@ from nutch2py.search.engines.server_searcher import MAX_RESPONSE_SECONDS, MAX_RE
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     FILTER_SCORE,
+    ConstantClause,
     DisMaxClause,
     FilterClause,
     MatchAllClause,
     PhraseClause,
+    PrefixClause,
     QueryPlan,
 )
 from nutch2py.search.query.search_cursor import invalid_cursor
@@ -126,6 +128,11 @@ class ElasticEngine:
         buckets = self._post("/_search", request)["aggregations"]["rows"]["buckets"]
         return [int(buckets[str(i)]["doc_count"]) for i in range(len(phrases))]
 
+    def count_documents_with_field(self, field: str) -> int:
+        """Return the number of documents that have terms in a field."""
+        request = {"query": {"exists": {"field": f"{TERMS_PREFIX}{field}"}}, "size": 0, "track_total_hits": True}
+        return int(self._post("/_search", request)["hits"]["total"]["value"])
+
     def explain(self, plan: QueryPlan, document_id: str, freshness: Freshness | None = None) -> str | None:
         """Return the explanation of the server, None when the query does not match the document."""
         request = {"query": _ranked_query(plan, freshness)}
@@ -185,6 +192,9 @@ def to_elastic_query(plan: QueryPlan) -> dict[str, Any]:
         return {
             "dis_max": {"queries": [_phrase_query(phrase) for phrase in plan.clauses], "tie_breaker": plan.tie_breaker}
         }
+    if isinstance(plan, ConstantClause):
+        phrases = [_phrase_query(phrase) for phrase in plan.clause.clauses]
+        return {"constant_score": {"filter": {"bool": {"should": phrases}}, "boost": plan.score}}
     if isinstance(plan, MatchAllClause):
         return {"match_all": {}}
     clauses: dict[str, Any] = {}
@@ -195,7 +205,9 @@ def to_elastic_query(plan: QueryPlan) -> dict[str, Any]:
     return {"bool": clauses}
 
 
-def _phrase_query(phrase: PhraseClause) -> dict[str, Any]:
+def _phrase_query(phrase: PhraseClause | PrefixClause) -> dict[str, Any]:
+    if isinstance(phrase, PrefixClause):
+        return {"prefix": {server_field(phrase): {"value": phrase.prefix, "boost": phrase.weight}}}
     if len(phrase.terms) == 1:
         return {"term": {server_field(phrase): {"value": phrase.terms[0], "boost": phrase.weight}}}
     return {"match_phrase": {server_field(phrase): {"query": " ".join(phrase.terms), "boost": phrase.weight}}}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
@@ -18,17 +19,20 @@ from nutch2py.search.query.freshness import Freshness, FreshnessSettings
 from nutch2py.search.query.query_plan import (
     DEFAULT_SEARCH_OPTIONS,
     FILTER_SCORE,
+    ConstantClause,
     DisMaxClause,
     FilterClause,
     MatchAllClause,
     PhraseClause,
+    PlannedQuery,
+    PrefixClause,
     QueryPlan,
-    QueryPlanner,
     QuerySettings,
     SearchOptions,
     exact_field_name,
     indexed_languages,
 )
+from nutch2py.search.query.query_planner import IndexTerm, QueryPlanner
 from nutch2py.search.query.search_cursor import invalid_cursor, wrap_cursor
 from nutch2py.search.results.collapse import read_collapse_mode
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
@@ -66,7 +70,7 @@ class EmbeddedSearcher:
 
     def _make_planner(self) -> QueryPlanner:
         counts = {code: self._searcher.doc_freq("exact", f"lang={code}") for code in sorted(LANGUAGE_CODES)}
-        return QueryPlanner(self._settings, self.analyzer, indexed_languages(counts))
+        return QueryPlanner(self._settings, self.analyzer, indexed_languages(counts), self)
 
     def reload(self) -> None:
         """Load commits made since the index was opened."""
@@ -78,6 +82,19 @@ class EmbeddedSearcher:
     def count(self) -> int:
         """Return the number of documents."""
         return int(self._searcher.num_docs)
+
+    def document_count(self, field: str) -> int:
+        """Return the number of documents, which tantivy uses for the idf of every field."""
+        del field
+        return self.count()
+
+    def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
+        """Return the number of documents with each term."""
+        return [self._searcher.doc_freq(field, term) for field, term in terms]
+
+    def has_field(self, name: str) -> bool:
+        """Return whether documents have a field of a plug-in."""
+        return bool(self._searcher.terms_with_prefix("other", f"{name}=", limit=1))
 
     def get_document(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of one document, None when it is not in the index."""
@@ -105,23 +122,22 @@ class EmbeddedSearcher:
             if not cursor.isdecimal() or len(cursor) > 9:
                 raise invalid_cursor()
             start = int(cursor)
-        planned = self.planner.plan(query)
+        planned = self._plan(query, options)
         if planned.plan is None:
             return EngineResult(0, []), planned.highlight_terms
         if options.newest_first and self.index_dir.layout == 1:
             raise InputError(
                 f"the index {self.index_dir.path} is of the first layout and cannot sort by date: run index -reindex"
             )
-        compiled = self._to_tantivy_query(options.apply_to(planned.plan, self.planner))
+        compiled = self._to_tantivy_query(options.apply_to(planned.plan))
         try:
             total, best = self._find_best(compiled, start, rows, options.newest_first, fresh)
             hits = self._read_hits(best)
         except (ValueError, OSError) as error:
             raise IndexingError(f"the index {self.index_dir.path} cannot be searched: {error}") from error
         next_cursor = str(start + len(hits)) if hits and start + len(hits) < total else ""
-        return EngineResult(
-            total, hits, wrap_cursor(next_cursor, fresh.now) if fresh else next_cursor
-        ), planned.highlight_terms
+        cursor = wrap_cursor(next_cursor, fresh.now) if fresh else next_cursor
+        return EngineResult(total, hits, cursor, planned.is_relaxed, planned.unknown_words), planned.highlight_terms
 
     def _resolve_freshness(self, half_life: float | None, cursor: str = "") -> tuple[Freshness | None, str]:
         """Return the freshness of a search and its cursor; the first layout has no dates, so no freshness."""
@@ -166,7 +182,7 @@ class EmbeddedSearcher:
 
         An index of an earlier layout has no columns for them: there the values are those of the best hits.
         """
-        plan = self.planner.plan(query, boost_proximity=False).plan
+        plan = self._plan(query, options, is_ranked=False).plan
         if plan is None:
             return {}
         if self.index_dir.layout < 3:
@@ -174,7 +190,7 @@ class EmbeddedSearcher:
         aggregations = {
             name: {"terms": {"field": f"{FACET_PREFIX}{name}", "size": MAX_COUNTED_VALUES}} for name in FACET_NAMES
         }
-        found = self._searcher.aggregate(self._to_tantivy_query(options.apply_to(plan, self.planner)), aggregations)
+        found = self._searcher.aggregate(self._to_tantivy_query(options.apply_to(plan)), aggregations)
         return {name: _sort_counts(found[name]["buckets"]) for name in FACET_NAMES}
 
     def explain_freshness(self, document: dict[str, Any]) -> str:
@@ -183,9 +199,18 @@ class EmbeddedSearcher:
         return fresh.explain(document) if fresh else ""
 
     def count_matches(self, query: str) -> int:
-        """Return the number of matching documents."""
-        plan = self.planner.plan(query, boost_proximity=False).plan
-        return 0 if plan is None else _total_hits(self._searcher.search(self._to_tantivy_query(plan), 1))
+        """Return the number of documents with all words of a query."""
+        plan = self.planner.plan_all_words(query)
+        return 0 if plan is None else self._count_plan(plan)
+
+    def _plan(self, query: str, options: SearchOptions, *, is_ranked: bool = True) -> PlannedQuery:
+        """Return the plan of a query, without the filters of ``options``."""
+        return self.planner.plan_with_hits(
+            query, lambda plan: self._count_plan(options.apply_to(plan)) > 0, is_ranked=is_ranked
+        )
+
+    def _count_plan(self, plan: QueryPlan) -> int:
+        return _total_hits(self._searcher.search(self._to_tantivy_query(plan), 1))
 
     def _count_values_of_best(self, query: str, plan: QueryPlan, options: SearchOptions) -> FacetCounts:
         _, hits, _ = self.search(query, 0, _BEST_HITS, options)
@@ -194,8 +219,8 @@ class EmbeddedSearcher:
             seen = Counter(value for hit in hits for value in field_values(hit.fields, name))
             counted = []
             for value, _ in seen.most_common(_MAX_VALUES):
-                narrower = options.with_filter(exact_field_name(name), value).apply_to(plan, self.planner)
-                counted.append((value, _total_hits(self._searcher.search(self._to_tantivy_query(narrower), 1))))
+                narrower = options.with_filter(exact_field_name(name), value).apply_to(plan)
+                counted.append((value, self._count_plan(narrower)))
             facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
         return facets
 
@@ -232,7 +257,7 @@ class EmbeddedSearcher:
 
     def explain(self, query: str, document_id: str) -> str | None:
         """Return the explanation of a document's relevance as JSON; None when the query does not match it."""
-        plan = self.planner.plan(query).plan
+        plan = self._plan(query, DEFAULT_SEARCH_OPTIONS).plan
         compiled = self._to_tantivy_query(plan) if plan is not None else None  # without the weight
         address = self._find_address(document_id)
         if compiled is None or address is None:
@@ -271,6 +296,8 @@ class EmbeddedSearcher:
         if isinstance(plan, DisMaxClause):
             rows = [self._phrase_query(row) for row in plan.clauses]
             return rows[0] if len(rows) == 1 else tantivy.Query.disjunction_max_query(rows, plan.tie_breaker)
+        if isinstance(plan, ConstantClause):
+            return tantivy.Query.const_score_query(self._to_tantivy_query(plan.clause), plan.score)
         if isinstance(plan, FilterClause):
             term = tantivy.Query.term_query(self.schema, plan.field, plan.term, "basic")
             return tantivy.Query.const_score_query(term, FILTER_SCORE)
@@ -281,10 +308,12 @@ class EmbeddedSearcher:
         clauses += [(tantivy.Occur.MustNot, self._to_tantivy_query(part)) for part in plan.must_not]
         return tantivy.Query.boolean_query(clauses, plan.minimum_match or None)
 
-    def _phrase_query(self, row: PhraseClause) -> tantivy.Query:
+    def _phrase_query(self, row: PhraseClause | PrefixClause) -> tantivy.Query:
         import tantivy
 
-        if len(row.terms) == 1:
+        if isinstance(row, PrefixClause):
+            query = tantivy.Query.regex_query(self.schema, row.field, f"{re.escape(row.prefix)}.*")
+        elif len(row.terms) == 1:
             query = tantivy.Query.term_query(self.schema, row.field, row.terms[0])
         else:
             query = tantivy.Query.phrase_query(self.schema, row.field, [*row.terms])

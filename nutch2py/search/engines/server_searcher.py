@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer
@@ -12,14 +13,17 @@ from nutch2py.errors import IndexingError
 from nutch2py.search.query.freshness import Freshness, FreshnessSettings
 from nutch2py.search.query.query_plan import (
     DEFAULT_SEARCH_OPTIONS,
+    DisMaxClause,
     FilterClause,
     PhraseClause,
+    PlannedQuery,
+    PrefixClause,
     QueryPlan,
-    QueryPlanner,
     QuerySettings,
     SearchOptions,
     indexed_languages,
 )
+from nutch2py.search.query.query_planner import IndexTerm, QueryPlanner
 from nutch2py.search.query.search_cursor import wrap_cursor
 from nutch2py.search.results.collapse import read_collapse_mode
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts, server_facet_field
@@ -29,15 +33,27 @@ from nutch2py.search.suggestions.prefix_terms import SAMPLE_SIZE, PrefixTerm, fi
 _LANGUAGES_TTL = 60.0  # seconds; how long the languages of an index are cached
 MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS = 30.0, 5.0
 """Seconds for one response, and for retries of an unavailable server, while a user waits."""
+_MAX_CACHED_TERMS = 20_000
 ANALYSIS_FIELD = f"{TERMS_PREFIX}analysis"
 
 
 class EngineResult(NamedTuple):
-    """``total``: number of matches; ``hits``: some of them; ``cursor``: continues after them, "" after the last."""
+    """Result of a search.
+
+    Attributes:
+        total: Number of matches.
+        hits: Some of them.
+        cursor: Continues after them, "" after the last.
+        is_relaxed: Whether quotes, ``+`` and ``AND`` of the query were ignored, since nothing matches with them.
+        unknown_words: Words of the query that no document has.
+
+    """
 
     total: int
     hits: list[ScoredDocument]
     cursor: str = ""
+    is_relaxed: bool = False
+    unknown_words: tuple[str, ...] = ()
 
 
 class SearchEngine(Protocol):
@@ -70,11 +86,47 @@ class SearchEngine(Protocol):
     def count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
         """Return the number of documents with each phrase."""
 
+    def count_documents_with_field(self, field: str) -> int:
+        """Return the number of documents that have terms in a field."""
+
     def explain(self, plan: QueryPlan, document_id: str, freshness: Freshness | None = None) -> str | None:
         """Return the explanation of a score as text, None when the plan does not match the document."""
 
     def close(self) -> None:
         """Close the connections."""
+
+
+class ServerStatistics:
+    """Document frequencies of a server's index, cached for as long as the planner."""
+
+    def __init__(self, engine: SearchEngine) -> None:
+        self._engine = engine
+        self._frequencies: dict[IndexTerm, int] = {}
+        self._document_counts: dict[str, int] = {}
+        self._fields: dict[str, bool] = {}
+
+    def document_count(self, field: str) -> int:
+        """Return the number of documents that have the field, by which Lucene computes idf."""
+        if field not in self._document_counts:
+            self._document_counts[field] = self._engine.count_documents_with_field(field)
+        return self._document_counts[field]
+
+    def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
+        """Return the number of documents with each term; unknown ones are counted with one request."""
+        if len(self._frequencies) > _MAX_CACHED_TERMS:
+            self._frequencies.clear()
+        unknown = [term for term in terms if term not in self._frequencies]
+        if unknown:
+            counts = self._engine.count_phrases([PhraseClause(field, (term,)) for field, term in unknown])
+            self._frequencies.update(zip(unknown, counts, strict=True))
+        return [self._frequencies[term] for term in terms]
+
+    def has_field(self, name: str) -> bool:
+        """Return whether documents have a field of a plug-in."""
+        if name not in self._fields:
+            plan = DisMaxClause((PrefixClause("other", f"{name}="),))
+            self._fields[name] = self._engine.find(plan, 0, 0).total > 0
+        return self._fields[name]
 
 
 class ServerSearcher:
@@ -99,7 +151,9 @@ class ServerSearcher:
         if self._planner is None or time.monotonic() - self._languages_read_at > _LANGUAGES_TTL:
             own_documents = FilterClause(ANALYSIS_FIELD, self.analyzer.version)
             languages = dict(self.engine.count_values(own_documents, ("lang",), 100).get("lang", ()))
-            self._planner = QueryPlanner(self._settings, self.analyzer, indexed_languages(languages))
+            self._planner = QueryPlanner(
+                self._settings, self.analyzer, indexed_languages(languages), ServerStatistics(self.engine)
+            )
             self._languages_read_at = time.monotonic()
         return self._planner
 
@@ -126,22 +180,31 @@ class ServerSearcher:
         self, query: str, start: int, rows: int, options: SearchOptions = DEFAULT_SEARCH_OPTIONS, cursor: str = ""
     ) -> tuple[EngineResult, frozenset[str]]:
         """Return hits from ``start`` or ``cursor`` on with the next cursor, and the terms to highlight."""
-        planned = self.planner.plan(query)
+        planned = self._plan(query, options)
         if planned.plan is None:
             return EngineResult(0, []), planned.highlight_terms
-        plan = options.apply_to(planned.plan, self.planner)
+        plan = options.apply_to(planned.plan)
         fresh, cursor = (
             (None, cursor) if options.newest_first else self._freshness_settings.resolve(options.half_life_days, cursor)
         )
         result = self.engine.find(plan, start, rows, options.newest_first, cursor, fresh)
-        return (
-            result._replace(cursor=wrap_cursor(result.cursor, fresh.now)) if fresh else result
-        ), planned.highlight_terms
+        result = result._replace(
+            cursor=wrap_cursor(result.cursor, fresh.now) if fresh else result.cursor,
+            is_relaxed=planned.is_relaxed,
+            unknown_words=planned.unknown_words,
+        )
+        return result, planned.highlight_terms
 
-    def count_matches(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> int:
-        """Return the number of matching documents."""
-        plan = self.planner.plan(query, boost_proximity=False).plan
-        return 0 if plan is None else self.engine.find(options.apply_to(plan, self.planner), 0, 0).total
+    def count_matches(self, query: str) -> int:
+        """Return the number of documents with all words of a query."""
+        plan = self.planner.plan_all_words(query)
+        return 0 if plan is None else self.engine.find(plan, 0, 0).total
+
+    def _plan(self, query: str, options: SearchOptions, *, is_ranked: bool = True) -> PlannedQuery:
+        """Return the plan of a query, without the filters of ``options``."""
+        return self.planner.plan_with_hits(
+            query, lambda plan: self.engine.find(options.apply_to(plan), 0, 0).total > 0, is_ranked=is_ranked
+        )
 
     def count(self) -> int:
         """Return the number of documents of this version."""
@@ -154,13 +217,11 @@ class ServerSearcher:
 
     def count_facets(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> FacetCounts:
         """Return the most frequent values of :data:`FACET_NAMES` among all matching documents, with their counts."""
-        plan = self.planner.plan(query, boost_proximity=False).plan
+        plan = self._plan(query, options, is_ranked=False).plan
         if plan is None:
             return {}
         fields = {name: server_facet_field(name) for name in FACET_NAMES}
-        counts = self.engine.count_values(
-            options.apply_to(plan, self.planner), tuple(fields.values()), MAX_COUNTED_VALUES
-        )
+        counts = self.engine.count_values(options.apply_to(plan), tuple(fields.values()), MAX_COUNTED_VALUES)
         return {name: counts[field] for name, field in fields.items()}
 
     def fuzzy_documents(self, word: str, distance: int, limit: int) -> list[dict[str, Any]]:
@@ -179,7 +240,7 @@ class ServerSearcher:
 
     def explain(self, query: str, document_id: str) -> str | None:
         """Return the explanation of a document's score; None when the query does not match it."""
-        plan = self.planner.plan(query).plan
+        plan = self._plan(query, DEFAULT_SEARCH_OPTIONS).plan
         fresh, _ = self._freshness_settings.resolve(None)
         explanation = None if plan is None else self.engine.explain(plan, document_id, fresh)
         return (
@@ -193,7 +254,7 @@ class ServerSearcher:
         self.engine.close()
 
 
-def server_field(clause: PhraseClause | FilterClause) -> str:
+def server_field(clause: PhraseClause | PrefixClause | FilterClause) -> str:
     """Return the server's name of a plan's field."""
     name = clause.field
     return name if name == "id" or name.startswith(TERMS_PREFIX) else f"{TERMS_PREFIX}{name}"

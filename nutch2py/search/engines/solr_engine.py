@@ -20,10 +20,12 @@ from nutch2py.search.engines.server_searcher import MAX_RESPONSE_SECONDS, MAX_RE
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     FILTER_SCORE,
+    ConstantClause,
     DisMaxClause,
     FilterClause,
     MatchAllClause,
     PhraseClause,
+    PrefixClause,
     QueryPlan,
 )
 from nutch2py.search.results.search_results import ScoredDocument, first_value
@@ -31,6 +33,7 @@ from nutch2py.search.results.search_results import ScoredDocument, first_value
 _SCORE_SORT = "score desc, id asc"
 _DATE_SORT = f"{TERMS_PREFIX}date desc, id asc"
 _UPDATABLE_FIELDS = frozenset({"boost", "pagerank"})  # fields updated without re-indexing documents
+_PREFIX_SPECIAL_CHARACTERS, _ESCAPED = re.compile(r"(\W)"), r"\\\1"
 _SPECIAL_CHARACTERS = re.compile(r'([\\"])')
 
 
@@ -121,6 +124,11 @@ class SolrEngine:
         counts = self._select({"query": {"lucene": {"query": "*:*"}}, "limit": 0, "facet": facets})["facets"]
         return [int(counts[str(i)]["count"]) for i in range(len(phrases))]
 
+    def count_documents_with_field(self, field: str) -> int:
+        """Return the number of documents that have terms in a field."""
+        request = {"query": {"lucene": {"query": f"{TERMS_PREFIX}{field}:*"}}, "limit": 0}
+        return int(self._select(request)["response"]["numFound"])
+
     def explain(self, plan: QueryPlan, document_id: str, freshness: Freshness | None = None) -> str | None:
         """Return Solr's explanation, None when the query does not match the document."""
         document_filter = to_solr_query(FilterClause("id", document_id))
@@ -182,8 +190,11 @@ def to_solr_query(plan: QueryPlan) -> dict[str, Any]:
     if isinstance(plan, FilterClause):
         return {"lucene": {"query": f"{server_field(plan)}:{_quote(plan.term)}^={FILTER_SCORE}"}}
     if isinstance(plan, DisMaxClause):
-        phrases = (f"{_phrase_query(phrase)}^{phrase.weight:.6g}" for phrase in plan.clauses)
+        phrases = (f"{_phrase_query(phrase)}{_boost_of(phrase)}" for phrase in plan.clauses)
         return {"maxscore": {"query": " ".join(phrases), "tie": plan.tie_breaker}}
+    if isinstance(plan, ConstantClause):
+        phrases = (_phrase_query(phrase) for phrase in plan.clause.clauses)
+        return {"lucene": {"query": f"({' '.join(phrases)})^={plan.score:.6g}"}}
     if isinstance(plan, MatchAllClause):
         return {"lucene": {"query": "*:*"}}
     clauses: dict[str, Any] = {}
@@ -195,7 +206,13 @@ def to_solr_query(plan: QueryPlan) -> dict[str, Any]:
     return {"bool": clauses}
 
 
-def _phrase_query(phrase: PhraseClause) -> str:
+def _boost_of(clause: PhraseClause | PrefixClause) -> str:
+    return f"{'^=' if isinstance(clause, PrefixClause) else '^'}{clause.weight:.6g}"
+
+
+def _phrase_query(phrase: PhraseClause | PrefixClause) -> str:
+    if isinstance(phrase, PrefixClause):
+        return f"{server_field(phrase)}:{_PREFIX_SPECIAL_CHARACTERS.sub(_ESCAPED, phrase.prefix)}*"
     return f"{server_field(phrase)}:{_quote(' '.join(phrase.terms))}"
 
 

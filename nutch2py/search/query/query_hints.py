@@ -23,7 +23,7 @@ class QueryHint(NamedTuple):
     fragment: str = ""
 
 
-def find_query_hints(query: str, any_word: bool = False) -> tuple[list[QueryHint], str]:
+def find_query_hints(query: str) -> tuple[list[QueryHint], str]:
     """Return the problems of a query and the query as it was read; both are empty for a query without problems.
 
     >>> find_query_hints('title: "crawler OR (')
@@ -40,7 +40,7 @@ QueryHint(problem='operator', fragment='OR'), QueryHint(problem='field', fragmen
     for problem, pattern in (("operator", _DANGLING_OPERATOR), ("not", _DANGLING_SIGN), ("field", _EMPTY_FIELD)):
         if match := pattern.search(bare.rstrip("(（ ") if problem == "operator" else bare):
             hints.append(QueryHint(problem, match[match.lastindex or 0]))
-    tree = parse_query(query, any_word)
+    tree = parse_query(query)
     if query.strip() and (tree is None or not format_query(tree)):
         return hints or [QueryHint("empty")], ""
     if len(query.split()) > MAX_QUERY_WORDS:

@@ -1,8 +1,8 @@
 """The query language: words, "phrases", field:value, -minus, +must, AND, OR, NOT and parentheses.
 
-Every input is a query: the parser ignores an unbalanced quote or parenthesis and an operator without operands. Most of
-the words without operators must match (``index.search.minimum``), or any of them when ``index.search.operator`` is
-``or``.
+Every input is a query: the parser ignores an unbalanced quote or parenthesis and an operator without operands.
+Parentheses without an operator in or next to them are punctuation. Words without operators rank documents: one of them
+must match, and the more match, the better.
 """
 
 from __future__ import annotations
@@ -17,11 +17,19 @@ _MAX_NESTING = 20
 
 
 class TextNode(NamedTuple):
-    """Words to search; ``field`` is empty for the default fields, ``phrase`` is true for quoted words."""
+    """Words to search.
+
+    Attributes:
+        text: The words.
+        field: The field, "" for the default fields.
+        phrase: Whether the words are quoted.
+        required: Whether ``+`` or ``AND`` demands them.
+    """
 
     text: str
     field: str = ""
     phrase: bool = False
+    required: bool = False
 
 
 class NotNode(NamedTuple):
@@ -55,10 +63,13 @@ _TOKEN_PATTERN = re.compile(
       (?P<open>[(（])|(?P<close>[)）])
     | (?P<sign>[-+!](?=[^\s\-+!]))
     | (?:(?P<field>[A-Za-z_][\w.\-]*):(?=[^\s:/)]))?
-      (?: ["“”](?P<quoted>[^"“”]*)["“”] | (?P<word>[^\s()（）"“”]+) | (?P<stray>["“”]) )
+      (?: (?<!\w)["“”](?P<quoted>[^"“”]*)["“”](?!\w) | (?P<word>[^\s()（）"“”]+) | (?P<stray>["“”]) )
     )""",
     re.VERBOSE,
 )
+
+
+_OPERATORS = frozenset({"and", "or", "not", "must"})
 
 
 class _QueryToken(NamedTuple):
@@ -66,15 +77,16 @@ class _QueryToken(NamedTuple):
     text: TextNode = TextNode("")
 
 
-def parse_query(query: str, any_word: bool = False) -> QueryNode | None:
-    """Return the query as a tree, None for an empty query. ``any_word``: join words by OR.
+def parse_query(query: str) -> QueryNode | None:
+    """Return the query as a tree, None for an empty query.
 
-    >>> parse_query('nutch -"old crawler" site:apache.org')
-    AndNode(parts=(TextNode(text='nutch', field='', phrase=False), \
-NotNode(part=TextNode(text='old crawler', field='', phrase=True)), \
-TextNode(text='apache.org', field='site', phrase=False)))
+    >>> tree = parse_query('nutch -"old crawler" site:apache.org')
+    >>> tree == AndNode(
+    ...     (TextNode("nutch"), NotNode(TextNode("old crawler", phrase=True)), TextNode("apache.org", "site"))
+    ... )
+    True
     """
-    return _QueryParser([*_iter_tokens(query)], any_word).parse()
+    return _QueryParser(_remove_prose_parentheses([*_iter_tokens(query)])).parse()
 
 
 def _iter_tokens(query: str) -> Iterator[_QueryToken]:
@@ -101,11 +113,28 @@ def _iter_tokens(query: str) -> Iterator[_QueryToken]:
                 yield _QueryToken("text", TextNode(text, field, kind == "quoted"))
 
 
+def _remove_prose_parentheses(tokens: list[_QueryToken]) -> list[_QueryToken]:
+    """Return the tokens without pairs of parentheses that have no operator in or next to them."""
+    removed, open_positions = set[int](), list[tuple[int, int]]()
+    operators = 0  # seen so far
+    for at, token in enumerate(tokens):
+        if token.kind == "(":
+            open_positions.append((at, operators))
+        elif token.kind == ")" and open_positions:
+            start, before = open_positions.pop()
+            follows = tokens[at + 1].kind if at + 1 < len(tokens) else ""
+            precedes = tokens[start - 1].kind if start else ""
+            if operators == before and follows not in ("and", "or") and precedes not in _OPERATORS:
+                removed |= {start, at}
+        operators += token.kind in _OPERATORS
+    return [token for at, token in enumerate(tokens) if at not in removed]
+
+
 class _QueryParser:
     """Recursive descent over ``or := and (OR and)*``, ``and := unary (AND? unary)*``, ``unary := [-+] primary``."""
 
-    def __init__(self, tokens: list[_QueryToken], any_word: bool) -> None:
-        self.tokens, self.any_word = tokens, any_word
+    def __init__(self, tokens: list[_QueryToken]) -> None:
+        self.tokens = tokens
         self.position = 0
         self.depth = 0
 
@@ -132,45 +161,33 @@ class _QueryParser:
             self.position += 1
 
     def _parse_and(self) -> QueryNode | None:
-        """Parse words up to OR or a parenthesis. With ``any_word``, each word without operator is an alternative."""
+        """Parse words and operands up to OR or a parenthesis. Words without operator become one node."""
         words: list[TextNode] = []
         first = 0  # number of parts before the words
-        must: list[QueryNode] = []
-        may: list[QueryNode] = []
-        joined = must_last = False
+        parts: list[QueryNode] = []
+        is_joined = was_word = False  # AND precedes; the last part is a word without operator
         while self._peek_kind() not in ("", "or", ")"):
             if self._peek_kind() == "and":
                 self.position += 1
-                joined = True
-                if may:
-                    must.append(may.pop())
-                elif words and not must_last:
-                    must.append(words.pop())
+                is_joined = True
+                if was_word:
+                    parts.append(words.pop()._replace(required=True))
+                    was_word = False
                 continue
-            plus = self._peek_kind() == "must"
+            is_required = is_joined or self._peek_kind() == "must"
             part = self._parse_unary()
             if part is None:
                 continue
-            must_last = joined or plus or isinstance(part, NotNode) or not self.any_word
-            if (
-                not self.any_word
-                and not (joined or plus)
-                and isinstance(part, TextNode)
-                and not part.field
-                and not part.phrase
-            ):
-                first = first if words else len(must)
+            was_word = isinstance(part, TextNode) and not (is_required or part.field or part.phrase)
+            if isinstance(part, TextNode) and was_word:
+                first = first if words else len(parts)
                 words.append(part)
-                must_last = False
-            elif must_last:
-                must.append(part)
             else:
-                may.append(part)
-            joined = False
-        either = _combine(OrNode, may)
+                parts.append(part._replace(required=True) if isinstance(part, TextNode) and is_required else part)
+            is_joined = False
         if words:
-            must.insert(first, words[0] if len(words) == 1 else WordsNode(tuple(words)))
-        return _combine(AndNode, [*must, either] if either is not None else must)
+            parts.insert(first, words[0] if len(words) == 1 else WordsNode(tuple(words)))
+        return _combine(AndNode, parts)
 
     def _parse_unary(self) -> QueryNode | None:
         negative = False
@@ -203,6 +220,17 @@ def _combine(kind: type[AndNode | OrNode], parts: list[QueryNode]) -> QueryNode 
     if not parts:
         return None
     return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+
+def iter_texts(query: QueryNode) -> Iterator[TextNode]:
+    """Yield all words and phrases."""
+    if isinstance(query, NotNode):
+        yield from iter_texts(query.part)
+    elif isinstance(query, TextNode):
+        yield query
+    else:
+        for part in query.parts:
+            yield from iter_texts(part)
 
 
 def iter_positive_texts(query: QueryNode | None) -> Iterator[TextNode]:

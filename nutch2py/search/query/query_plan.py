@@ -1,44 +1,28 @@
-"""QueryPlanner: turns a query into a plan of matching and ranking for the embedded index, Solr and OpenSearch.
+"""Query plans: the terms to match in each field and their weights, for the embedded index, Solr and OpenSearch.
 
-All of them hold the same terms in the same fields (:mod:`nutch2py.indexer.search_fields`) and rank by BM25. A plan
-names the terms to match in each field and their weights. Engines translate it and add nothing.
-:doc:`docs/ranking.md` describes the rules.
+All of them hold the same terms in the same fields (:mod:`nutch2py.indexer.search_fields`) and rank by BM25. Engines
+translate a plan and add nothing. :mod:`nutch2py.search.query.query_planner` makes plans.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import NamedTuple
 
-from nutch2py.backends.analysis.analyzer import Analyzer, QueryWord
 from nutch2py.backends.analysis.dictionaries import read_dictionaries, strip_comments
-from nutch2py.backends.analysis.stemming import analysis_language, is_stopword
-from nutch2py.backends.index_fields import EXACT_FIELDS, TEXT_FIELDS
+from nutch2py.backends.analysis.stemming import analysis_language
+from nutch2py.backends.index_fields import TEXT_FIELDS
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.search.query.query_language import (
-    AndNode,
-    NotNode,
-    OrNode,
-    QueryNode,
-    TextNode,
-    WordsNode,
-    iter_positive_texts,
-    parse_query,
-)
 from nutch2py.search.query.synonyms import SYNONYMS_PROPERTY as SYNONYMS
-from nutch2py.search.query.synonyms import SynonymGroups, get_synonym_expander, parse_synonyms
+from nutch2py.search.query.synonyms import SynonymGroups, parse_synonyms
 
 DEFAULT_FIELD_WEIGHTS = "title^3 anchor^2 content url^1.5 host^2"
-TIE_BREAKER = 0.1
-"""Weight of the other phrases of a word next to the best one."""
+DEFAULT_TIE_BREAKER = 0.1
 FILTER_SCORE = 0.001
-DEFAULT_PHRASE_BOOST = 2.0
-"""Boost of all words as a phrase in title or content; a pair of words gets half of it."""
-_SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's weight above 1
-_MAX_PHRASE_WORDS = 8  # words
+DEFAULT_PHRASE_BOOST = 0.6
+DEFAULT_COORDINATION = 1.0
 _FIELD_WEIGHT = re.compile(r"(\w+)(?:\^([0-9.]+))?")
 DEFAULT_MINIMUM_MATCH = "3<75% 5<2"
 _MINIMUM_MATCH = re.compile(r"(?:(\d+)<)?(\d+)(%?)")
@@ -55,8 +39,8 @@ class PhraseClause(NamedTuple):
 class DisMaxClause(NamedTuple):
     """Matches any of the phrases. Its score is the best one's, plus ``tie_breaker`` times the others'."""
 
-    clauses: tuple[PhraseClause, ...]
-    tie_breaker: float = TIE_BREAKER
+    clauses: tuple[PhraseClause | PrefixClause, ...]
+    tie_breaker: float = DEFAULT_TIE_BREAKER
 
 
 class FilterClause(NamedTuple):
@@ -64,6 +48,21 @@ class FilterClause(NamedTuple):
 
     field: str
     term: str
+
+
+class PrefixClause(NamedTuple):
+    """Terms of a field that start with a prefix. Its score is the weight."""
+
+    field: str
+    prefix: str
+    weight: float = 1.0
+
+
+class ConstantClause(NamedTuple):
+    """The documents of a clause, all with the same score."""
+
+    clause: DisMaxClause
+    score: float
 
 
 class MatchAllClause(NamedTuple):
@@ -79,7 +78,7 @@ class BooleanClause(NamedTuple):
     minimum_match: int = 0
 
 
-QueryPlan = DisMaxClause | FilterClause | MatchAllClause | BooleanClause
+QueryPlan = DisMaxClause | ConstantClause | FilterClause | MatchAllClause | BooleanClause
 
 
 class QuerySettings(NamedTuple):
@@ -87,11 +86,16 @@ class QuerySettings(NamedTuple):
 
     Attributes:
         field_weights: Weights of the default fields.
-        any_word: Join words by OR.
-        minimum_match: Steps of (more words than this, required number); a negative number is a percentage.
-        phrase_boost: Boost of words as a phrase.
+        any_word: Whether the number of matching words does not count (``index.search.operator`` = ``or``).
+        minimum_match: Steps of (more words than this, expected number); a negative number is a percentage.
+        phrase_boost: Boost of all words as a phrase in title or content; a pair of words gets half of it.
         synonym_groups: Synonyms.
-        stopwords: Additional stopwords in lower case, which need not match.
+        fillers: Additional filler words in lower case.
+        coordination: Score of a matching word of a short query, as a multiple of its idf, next to BM25.
+        tie_breaker: Weight of the other fields of a word next to the best one.
+        filler_weight: Weight of filler words.
+        long_query: Number of words from which the boosts of pairs shrink.
+        is_idf_shared: Whether a word has one idf in all fields.
 
     """
 
@@ -100,11 +104,16 @@ class QuerySettings(NamedTuple):
     minimum_match: tuple[tuple[int, int], ...]
     phrase_boost: float = DEFAULT_PHRASE_BOOST
     synonym_groups: SynonymGroups = ()
-    stopwords: frozenset[str] = frozenset()
+    fillers: frozenset[str] = frozenset()
+    coordination: float = DEFAULT_COORDINATION
+    tie_breaker: float = DEFAULT_TIE_BREAKER
+    filler_weight: float = 0.2
+    long_query: float = 2.0
+    is_idf_shared: bool = True
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> QuerySettings:
-        """Read ``index.search.fields``, ``.operator``, ``.minimum`` and ``.together``, and the synonyms."""
+        """Read the properties ``index.search.*``, and the synonyms."""
         operator = conf.get_trimmed("index.search.operator", "and").lower()
         if operator not in ("and", "or"):
             raise ConfigurationError(f"index.search.operator is {operator!r}: write and, or or")
@@ -115,24 +124,41 @@ class QuerySettings(NamedTuple):
             conf.get_float("index.search.together", DEFAULT_PHRASE_BOOST),
             parse_synonyms(conf, read_dictionaries(conf, SYNONYMS)),
             frozenset(strip_comments(read_dictionaries(conf, "index.stopwords.file")).lower().split()),
+            conf.get_float("index.search.coordination", DEFAULT_COORDINATION),
         )
 
-    def required_words(self, words: int) -> int:
-        """Return the required number of a number of words.
+    def expected_words(self, words: int) -> int:
+        """Return how many of a number of words a good document has.
 
         >>> settings = QuerySettings({}, False, ((3, -75), (5, 2)))
-        >>> [settings.required_words(n) for n in range(8)]
+        >>> [settings.expected_words(n) for n in range(8)]
         [0, 1, 2, 3, 3, 3, 2, 2]
         """
         number = next((number for more_than, number in reversed(self.minimum_match) if words > more_than), -100)
         return min(words, max(1, words * -number // 100 if number < 0 else number))
 
+    def coordination_of(self, words: int) -> float:
+        """Return the score of each matching word of a query with a number of words, as a multiple of its idf."""
+        return 0.0 if self.any_word or words < 2 else self.coordination * self.expected_words(words) / words
+
 
 class PlannedQuery(NamedTuple):
-    """A planned query: ``plan`` is None for an empty query; ``highlight_terms`` are the terms to highlight in hits."""
+    """A planned query.
+
+    Attributes:
+        plan: The plan; None for a query without words.
+        highlight_terms: The terms to highlight in hits.
+        has_demands: Whether quotes, ``+`` or ``AND`` demand something that a relaxed plan would not.
+        is_relaxed: Whether quotes, ``+`` and ``AND`` demand nothing in this plan.
+        unknown_words: Words that no document has, as typed.
+
+    """
 
     plan: QueryPlan | None
     highlight_terms: frozenset[str]
+    has_demands: bool = False
+    is_relaxed: bool = False
+    unknown_words: tuple[str, ...] = ()
 
 
 class SearchOptions(NamedTuple):
@@ -166,203 +192,19 @@ class SearchOptions(NamedTuple):
         """Return the options with one more filter."""
         return self._replace(filters=(*self.filters, (field, value)))
 
-    def apply_to(self, plan: QueryPlan, planner: QueryPlanner) -> QueryPlan:
+    def apply_to(self, plan: QueryPlan) -> QueryPlan:
         """Return a plan restricted by the filters."""
-        filters = tuple(planner.make_filter(name, value) for name, value in self.filters)
-        excluded = tuple(planner.make_filter("near", sketch) for sketch in self.excluded_sketches)
+        filters = tuple(make_filter(name, value) for name, value in self.filters)
+        excluded = tuple(make_filter("near", sketch) for sketch in self.excluded_sketches)
         return BooleanClause(must=(plan, *filters), must_not=excluded) if filters or excluded else plan
 
 
 DEFAULT_SEARCH_OPTIONS = SearchOptions()
 
 
-class QueryPlanner:
-    """Plans queries for an index with pages in ``languages`` (codes)."""
-
-    def __init__(self, settings: QuerySettings, analyzer: Analyzer, languages: frozenset[str] = frozenset()) -> None:
-        self.settings, self.analyzer, self.languages = settings, analyzer, languages | {"en"}
-        self._synonyms = get_synonym_expander(settings.synonym_groups, analyzer, self.languages)
-
-    def plan(self, query: str, boost_proximity: bool = True) -> PlannedQuery:
-        """Return the plan of a query; ``boost_proximity``: also reward words that are adjacent."""
-        tree = parse_query(query, self.settings.any_word)
-        if tree is None:
-            return PlannedQuery(None, frozenset())
-        tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
-        plan = self._plan_node(tree, len(self._free_words(tree)))
-        if plan is not None and boost_proximity and (boosts := self._proximity_boosts(tree)):
-            plan = BooleanClause(must=(plan,), should=boosts)
-        return PlannedQuery(plan, self._highlight_terms(tree))
-
-    def make_filter(self, field: str, value: str) -> QueryPlan:
-        """Return a filter for documents with a whole value."""
-        return FilterClause("id", value) if field == "id" else FilterClause("exact", f"{field}={value.lower()}")
-
-    def _plan_node(self, query: QueryNode, words: int) -> QueryPlan | None:
-        """Return the plan of a part of a query with ``words`` words."""
-        if isinstance(query, TextNode):
-            return self._plan_text(query, words)
-        if isinstance(query, WordsNode):
-            return self._plan_words(query, words)
-        if isinstance(query, OrNode):
-            parts = [self._plan_node(part, words) for part in query.parts]
-            return _any_of([part for part in parts if part is not None])
-        must, must_not = list[QueryPlan](), list[QueryPlan]()
-        for part in query.parts if isinstance(query, AndNode) else (query,):
-            inner = self._plan_node(part.part if isinstance(part, NotNode) else part, words)
-            if inner is not None:
-                (must_not if isinstance(part, NotNode) else must).append(inner)
-        if must_not and not must:
-            must.append(MatchAllClause())
-        return _all_of(must, must_not)
-
-    def _plan_words(self, query: WordsNode, words: int) -> QueryPlan | None:
-        """Return the plan of words of which most must match; stopwords need not, unless there are no other words."""
-        required, optional = list[QueryPlan](), list[QueryPlan]()
-        for text in query.parts:
-            plan = self._plan_text(text, words)
-            if plan is not None:
-                is_stop = is_stopword(text.text, self.languages) or text.text.lower() in self.settings.stopwords
-                (optional if is_stop else required).append(plan)
-        if not required:
-            required, optional = optional, []
-        least = self.settings.required_words(len(required))
-        if least < len(required):
-            clause: QueryPlan = BooleanClause(should=tuple(required), minimum_match=least)
-            return BooleanClause(must=(clause,), should=tuple(optional)) if optional else clause
-        return _all_of(required, should=optional)
-
-    def _plan_text(self, text: TextNode, words: int) -> QueryPlan | None:
-        field = text.field
-        if field == "id":
-            return FilterClause("id", text.text)
-        if field in EXACT_FIELDS:
-            return self.make_filter(field, text.text)
-        units = self._query_words(text)
-        plans: list[QueryPlan] = []
-        for unit in units:
-            alternatives = [
-                self._plan_alternative(alternative, field, words + len(units) - 1) for alternative in unit.alternatives
-            ]
-            if all(isinstance(each, DisMaxClause) for each in alternatives):
-                plans.append(
-                    DisMaxClause(
-                        tuple(row for each in alternatives if isinstance(each, DisMaxClause) for row in each.clauses)
-                    )
-                )
-            else:
-                any_clause = _any_of(alternatives)
-                plans.extend([any_clause] if any_clause is not None else [])
-        return _all_of(plans)
-
-    def _query_words(self, text: TextNode) -> list[QueryWord]:
-        """Return the words of a text; a phrase is one word with the terms of pages, so that it matches them."""
-        if not text.phrase:
-            units = self.analyzer.query_words(text.text, self.languages)
-            return self._synonyms.expand(units) if text.field in ("", *TEXT_FIELDS) else units
-        rows = dict.fromkeys(
-            tuple(self.analyzer.index_terms(text.text, code)) for code in ("en", *sorted(self.languages))
-        )
-        alternatives = tuple((row,) for row in rows if row)
-        return [QueryWord(alternatives)] if alternatives else []
-
-    def _plan_alternative(self, alternative: tuple[tuple[str, ...], ...], field: str, words: int) -> QueryPlan:
-        plans: list[QueryPlan] = [self._plan_terms(terms, field, words) for terms in alternative]
-        return plans[0] if len(plans) == 1 else BooleanClause(must=tuple(plans))
-
-    def _plan_terms(self, terms: tuple[str, ...], field: str, words: int) -> DisMaxClause:
-        parts = self.analyzer.compound_parts(terms[0]) if len(terms) == 1 else ()
-        rows = []
-        if not field:
-            for name, weight in self.settings.field_weights.items():
-                # One of several words in the title alone means less than all of them there.
-                shared = weight if weight <= 1 or words <= 1 else 1 + (weight - 1) / words
-                rows += self._phrase_clauses(name, terms, parts, shared)
-        elif field in TEXT_FIELDS:
-            rows += self._phrase_clauses(field, terms, parts, 1.0)
-        else:
-            rows.append(PhraseClause("other", tuple(f"{field}={term}" for term in terms)))
-        return DisMaxClause(tuple(rows))
-
-    def _phrase_clauses(
-        self, field: str, terms: tuple[str, ...], parts: tuple[str, ...], weight: float
-    ) -> list[PhraseClause]:
-        # 香港电影 matches 香港电影院, which is indexed as 香港 电影 电影院.
-        return [PhraseClause(field, terms, weight), *([PhraseClause(field, parts, weight)] if parts else [])]
-
-    def _free_words(self, query: QueryNode) -> list[str]:
-        """Return the words without field and quotes that belong together, in the order typed."""
-        parts = query.parts if isinstance(query, AndNode) else (query,)
-        texts: list[TextNode] = []
-        for part in parts:
-            if isinstance(part, TextNode):
-                texts.append(part)
-            elif isinstance(part, WordsNode):
-                texts.extend(part.parts)
-            elif isinstance(part, AndNode):
-                return self._free_words(part) or [text.text for text in texts]
-        return [text.text for text in texts if not text.phrase and not text.field]
-
-    def _proximity_boosts(self, query: QueryNode) -> tuple[QueryPlan, ...]:
-        """Return clauses that reward documents with all words in one field, adjacent, or in adjacent pairs."""
-        text = " ".join(self._free_words(query))
-        sequences = dict.fromkeys(
-            tuple(self.analyzer.index_terms(text, code)) for code in ("en", *sorted(self.languages))
-        )
-        rows = [row for row in sequences if 2 <= len(row) <= _MAX_PHRASE_WORDS]
-        if not rows:
-            return ()
-        first, phrase_boost, pair_boost = rows[0], self.settings.phrase_boost, self.settings.phrase_boost / 2
-        boosts: list[QueryPlan] = []
-        if phrase_boost:
-            boosts.append(
-                DisMaxClause(
-                    tuple(PhraseClause(field, row, phrase_boost) for row in rows for field in ("title", "content"))
-                )
-            )
-        if phrase_boost and len(first) > 2:
-            boosts += [
-                DisMaxClause((PhraseClause("title", pair, pair_boost), PhraseClause("content", pair, pair_boost)))
-                for pair in pairwise(first)
-            ]
-        # All words together regain the weight that a single word loses in a field with a higher weight.
-        for name, weight in self.settings.field_weights.items():
-            if weight > 1:
-                share = _SAME_FIELD_BOOST * (weight - 1) * (1 - 1 / len(first))
-                boosts += [
-                    BooleanClause(
-                        must=tuple(DisMaxClause((PhraseClause(name, (term,), share),)) for term in dict.fromkeys(row))
-                    )
-                    for row in rows
-                ]
-        return tuple(boosts)
-
-    def _highlight_terms(self, query: QueryNode) -> frozenset[str]:
-        return frozenset(
-            term
-            for text in iter_positive_texts(query)
-            if text.field in ("", "title", "content")
-            for unit in self._query_words(text)
-            for alternative in unit.alternatives
-            for row in alternative
-            for term in (*row, *(part for one in row for part in self.analyzer.compound_parts(one)))
-        )
-
-
-def _all_of(
-    must: list[QueryPlan], must_not: list[QueryPlan] | None = None, should: list[QueryPlan] | None = None
-) -> QueryPlan | None:
-    if len(must) == 1 and not must_not and not should:
-        return must[0]
-    return (
-        BooleanClause(tuple(must), tuple(should or ()), tuple(must_not or ())) if must or must_not or should else None
-    )
-
-
-def _any_of(parts: list[QueryPlan]) -> QueryPlan | None:
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else BooleanClause(should=tuple(parts), minimum_match=1)
+def make_filter(field: str, value: str) -> FilterClause:
+    """Return a filter for documents with a whole value."""
+    return FilterClause("id", value) if field == "id" else FilterClause("exact", f"{field}={value.lower()}")
 
 
 def _parse_field_weights(text: str) -> dict[str, float]:

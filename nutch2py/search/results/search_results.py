@@ -78,6 +78,8 @@ class SearchResult(NamedTuple):
         millis: Duration of the search in milliseconds.
         collapsed_total: Number of hits after collapsing; None without collapsing.
         note: Reason why a requested option had no effect.
+        is_relaxed: Whether quotes, ``+`` and ``AND`` of the query were ignored, since nothing matches with them.
+        unknown_words: Words of the query that no document has.
 
     """
 
@@ -88,6 +90,8 @@ class SearchResult(NamedTuple):
     millis: float
     collapsed_total: int | None = None
     note: str = ""
+    is_relaxed: bool = False
+    unknown_words: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the result as one line of JSON."""

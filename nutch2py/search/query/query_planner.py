@@ -1,0 +1,516 @@
+"""QueryPlanner: turns a query into a plan of matching and ranking.
+
+One word of the query must match, and all words rank: a document's score is the sum over its words. A word has one idf
+for all fields, languages and synonyms, as in BM25F, taken from the index's :class:`TermStatistics`.
+docs/ranking.md describes the rules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+from nutch2py.backends.analysis.analyzer import Analyzer, QueryWord
+from nutch2py.backends.analysis.filler_words import is_filler_word
+from nutch2py.backends.index_fields import EXACT_FIELDS, TEXT_FIELDS
+from nutch2py.search.query.query_language import (
+    AndNode,
+    NotNode,
+    OrNode,
+    QueryNode,
+    TextNode,
+    WordsNode,
+    iter_positive_texts,
+    iter_texts,
+    parse_query,
+)
+from nutch2py.search.query.query_plan import (
+    BooleanClause,
+    ConstantClause,
+    DisMaxClause,
+    FilterClause,
+    MatchAllClause,
+    PhraseClause,
+    PlannedQuery,
+    PrefixClause,
+    QueryPlan,
+    QuerySettings,
+    make_filter,
+)
+from nutch2py.search.query.synonyms import get_synonym_expander
+
+_SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's weight above 1
+_MAX_PHRASE_WORDS = 8  # words
+_MAX_PAIRS = 16
+_MIN_PREFIX_LENGTH = 2
+_FIELD_ALIASES = {"intitle": "title", "inurl": "url", "inanchor": "anchor", "intext": "content", "filetype": "type"}
+_OTHER_FIELD = "other"
+_MEDIA_TYPES = {
+    "doc": "application/msword",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "epub": "application/epub+zip",
+    "htm": "text/html",
+    "html": "text/html",
+    "json": "application/json",
+    "md": "text/markdown",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "pdf": "application/pdf",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "rtf": "application/rtf",
+    "txt": "text/plain",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "xml": "application/xml",
+}
+"""Media types of ``filetype:`` whose subtype is not the extension; ``type`` has the subtypes as values, too."""
+IndexTerm = tuple[str, str]
+"""A field and a term."""
+
+
+class TermStatistics(Protocol):
+    """Numbers of documents of an index."""
+
+    def document_count(self, field: str) -> int:
+        """Return the number of documents by which the index computes the idf of a field's terms."""
+
+    def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
+        """Return the number of documents with each term."""
+
+    def has_field(self, name: str) -> bool:
+        """Return whether documents have a field of a plug-in, in ``other``."""
+
+
+class _PlannedWord(NamedTuple):
+    """A word with its plan.
+
+    ``idf``: its idf in the index; ``is_known``: a document may have it.
+    """
+
+    plan: QueryPlan
+    idf: float
+    is_known: bool
+
+
+class QueryPlanner:
+    """Plans queries for an index with pages in ``languages`` (codes)."""
+
+    def __init__(
+        self,
+        settings: QuerySettings,
+        analyzer: Analyzer,
+        languages: frozenset[str] = frozenset(),
+        statistics: TermStatistics | None = None,
+    ) -> None:
+        self.settings, self.analyzer, self.languages = settings, analyzer, languages | {"en"}
+        self.statistics = statistics
+        self._synonyms = get_synonym_expander(settings.synonym_groups, analyzer, self.languages)
+
+    def plan_all_words(self, query: str) -> QueryPlan | None:
+        """Return a plan that matches documents with all words of a query, for counts; fillers need not match."""
+        tree = parse_query(query)
+        if tree is None:
+            return None
+        tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
+        return _PlanBuilder(self, tree, is_ranked=False, demands_all=True).build().plan
+
+    def plan(self, query: str, *, is_ranked: bool = True, is_relaxed: bool = False) -> PlannedQuery:
+        """Return the plan of a query.
+
+        Args:
+            query: The query.
+            is_ranked: False for a plan that only matches, as for counts.
+            is_relaxed: Demand nothing because of quotes, ``+`` and ``AND``, for a query without a hit.
+
+        """
+        tree = parse_query(query)
+        if tree is None:
+            return PlannedQuery(None, frozenset())
+        has_demands = any(_is_demanded(text) for text in iter_positive_texts(tree))
+        if is_relaxed and has_demands:
+            tree = _relax(tree)
+        tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
+        planned = _PlanBuilder(self, tree, is_ranked).build()
+        return planned._replace(has_demands=has_demands, is_relaxed=is_relaxed and has_demands)
+
+    def plan_with_hits(
+        self, query: str, has_hits: Callable[[QueryPlan], bool], *, is_ranked: bool = True
+    ) -> PlannedQuery:
+        """Return the plan of a query, relaxed if its demands leave no hit."""
+        planned = self.plan(query, is_ranked=is_ranked)
+        if planned.plan is None or not planned.has_demands or has_hits(planned.plan):
+            return planned
+        relaxed = self.plan(query, is_ranked=is_ranked, is_relaxed=True)
+        return relaxed if relaxed.plan is not None and has_hits(relaxed.plan) else planned
+
+    def is_filler(self, word: str) -> bool:
+        """Return whether a word says little in a language of the index: the, wie, 什么."""
+        return is_filler_word(word, self.languages) or word.lower() in self.settings.fillers
+
+    def query_words(self, text: TextNode) -> list[QueryWord]:
+        """Return the words of a text; a phrase is one word with the terms of pages, so that it matches them."""
+        if not text.phrase:
+            units = self.analyzer.query_words(text.text, self.languages)
+            return self._synonyms.expand(units) if text.field in ("", *TEXT_FIELDS) else units
+        rows = self.index_rows(text.text)
+        return [QueryWord(tuple((row,) for row in rows))] if rows else []
+
+    def index_rows(self, text: str) -> list[tuple[str, ...]]:
+        """Return the terms of a text in pages of each language, without duplicates and empty ones."""
+        codes = ("en", *sorted(self.languages))
+        return [row for row in dict.fromkeys(tuple(self.analyzer.index_terms(text, code)) for code in codes) if row]
+
+
+class _PlanBuilder:
+    """Builds the plan of one query: reads all statistics at once, then weighs the terms."""
+
+    def __init__(self, planner: QueryPlanner, tree: QueryNode, is_ranked: bool, demands_all: bool = False) -> None:
+        self._planner, self._settings, self._analyzer = planner, planner.settings, planner.analyzer
+        self._is_ranked, self._demands_all = is_ranked, demands_all
+        self._tree = self._resolve_fields(tree)
+        self._units = {text: [] if _prefix_of(text) else planner.query_words(text) for text in iter_texts(self._tree)}
+        self._free_texts = [*_iter_free_texts(self._tree)]
+        self._word_count = sum(
+            len(self._units[text]) for text in self._free_texts if not planner.is_filler(text.text)
+        ) or len(self._free_texts)
+        self._free_rows = planner.index_rows(" ".join(text.text for text in self._free_texts)) if is_ranked else []
+        self._unknown_words: list[str] = []
+        self._frequencies: dict[IndexTerm, int] = {}
+        self._document_counts: dict[str, int] = {}
+        self._read_statistics()
+
+    def build(self) -> PlannedQuery:
+        plan = self._plan_node(self._tree)
+        if plan is not None and self._is_ranked and (boosts := self._proximity_boosts()):
+            plan = BooleanClause(must=(plan,), should=boosts)
+        return PlannedQuery(plan, self._highlight_terms(), unknown_words=tuple(dict.fromkeys(self._unknown_words)))
+
+    # fields and statistics
+
+    def _resolve_fields(self, node: QueryNode) -> QueryNode:
+        """Return a query with the fields' own names; a text with an unknown field is a text."""
+        if isinstance(node, NotNode):
+            return NotNode(self._resolve_fields(node.part))
+        if isinstance(node, AndNode | OrNode):
+            return type(node)(tuple(self._resolve_fields(part) for part in node.parts))
+        if isinstance(node, WordsNode) or not node.field:
+            return node
+        field = _FIELD_ALIASES.get(node.field.lower(), node.field)
+        if node.field.lower() == "filetype":
+            extension = node.text.lower().lstrip(".")
+            return node._replace(field=field, text=_MEDIA_TYPES.get(extension, extension))
+        statistics = self._planner.statistics
+        is_known = field in TEXT_FIELDS or field in EXACT_FIELDS or field == "id"
+        if is_known or statistics is None or statistics.has_field(field):
+            return node._replace(field=field)
+        return node._replace(field="", text=f"{node.field} {node.text}")
+
+    def _read_statistics(self) -> None:
+        """Read the document frequencies of all terms of the query with one request."""
+        statistics = self._planner.statistics
+        if statistics is None:
+            return
+        terms: dict[IndexTerm, None] = {}
+        for text, units in self._units.items():
+            if text.field in EXACT_FIELDS or text.field == "id":
+                continue
+            for row in (row for unit in units for alternative in unit.alternatives for row in alternative):
+                for term in (*row, *(self._analyzer.compound_parts(row[0]) if len(row) == 1 else ())):
+                    terms.update(dict.fromkeys(self._fields_with(text.field, term)))
+        for row in self._free_rows:
+            for term in row:
+                terms.update(dict.fromkeys(self._fields_with("", term)))
+        self._frequencies = dict(zip(terms, statistics.document_frequencies([*terms]), strict=True))
+        self._document_counts = {
+            field: statistics.document_count(field) for field in {field for field, _ in self._frequencies}
+        }
+
+    def _fields_with(self, field: str, term: str) -> list[IndexTerm]:
+        if not field:
+            return [(name, term) for name in self._settings.field_weights]
+        return [(field, term)] if field in TEXT_FIELDS else [(_OTHER_FIELD, f"{field}={term}")]
+
+    def _own_idf(self, field: str, term: str) -> float:
+        """Return the idf that the index uses for a term of a field."""
+        return _idf(self._document_counts.get(field, 1), self._frequencies.get((field, term), 1))
+
+    def _weigh(self, clauses: list[PhraseClause], shared_idf: float | None = None) -> list[PhraseClause]:
+        """Return the clauses that can match, with weights by which each term has one idf in all fields.
+
+        Args:
+            clauses: Alternatives, of which the best counts.
+            shared_idf: The idf of single terms; None: of the most frequent field of each term.
+
+        """
+        if self._planner.statistics is None:
+            return clauses
+        weighed = []
+        for clause in clauses:
+            if any(self._frequencies.get((clause.field, term)) == 0 for term in clause.terms):
+                continue
+            if self._settings.is_idf_shared:
+                own = sum(self._own_idf(clause.field, term) for term in clause.terms)
+                if shared_idf is not None and len(clause.terms) == 1:
+                    target = shared_idf
+                else:
+                    target = sum(self._term_idf(clause.field, term) for term in clause.terms)
+                clause = clause._replace(weight=clause.weight * target / own) if own > 0 else clause
+            weighed.append(clause)
+        return weighed
+
+    def _term_idf(self, field: str, term: str) -> float:
+        """Return the idf of a term by the field that has it most often."""
+        fields = self._settings.field_weights if field in self._settings.field_weights else (field,)
+        known = [(name, term) for name in fields if (name, term) in self._frequencies]
+        best = max(known or [(field, term)], key=lambda pair: self._frequencies.get(pair, 1))
+        return self._own_idf(*best)
+
+    # nodes
+
+    def _plan_node(self, node: QueryNode) -> QueryPlan | None:
+        """Return the plan of a part of a query."""
+        if isinstance(node, TextNode):
+            return self._plan_words((node,)) if _is_free(node) else self._plan_demanded_text(node)
+        if isinstance(node, WordsNode):
+            return self._plan_words(node.parts)
+        if isinstance(node, OrNode):
+            return _any_of([plan for part in node.parts if (plan := self._plan_node(part)) is not None])
+        must, should, must_not = list[QueryPlan](), list[QueryPlan](), list[QueryPlan]()
+        for part in node.parts if isinstance(node, AndNode) else (node,):
+            plan = self._plan_node(part.part if isinstance(part, NotNode) else part)
+            if plan is None:
+                continue
+            if isinstance(part, NotNode):
+                must_not.append(plan)
+            elif not self._demands_all and (
+                isinstance(part, WordsNode) or (isinstance(part, TextNode) and _is_free(part))
+            ):
+                should.append(plan)
+            else:
+                must.append(plan)
+        if all(isinstance(plan, FilterClause) for plan in must):  # filters do not rank: a word must match
+            must, should = [*should, *must], []
+        if must_not and not must:
+            must.append(MatchAllClause())
+        return _all_of(must, must_not, should)
+
+    def _plan_words(self, texts: Sequence[TextNode]) -> QueryPlan | None:
+        """Return the plan of words of which one must match; fillers only if the index has no other word."""
+        words, fillers = list[tuple[QueryWord, TextNode]](), list[tuple[QueryWord, TextNode]]()
+        prefixes: list[_PlannedWord] = []
+        for text in texts:
+            if prefix := _prefix_of(text):
+                prefixes.append(_PlannedWord(self._plan_prefix(prefix, text.field), 0.0, True))
+            is_filler = self._planner.is_filler(text.text)
+            units = self._units[text]
+            for unit in units:
+                is_small = is_filler or (len(units) > 1 and self._planner.is_filler(unit.alternatives[0][0][0]))
+                (fillers if is_small else words).append((unit, text))
+        planned = [self._plan_word(unit, text.field, False) for unit, text in words]
+        self._unknown_words += [text.text for (_, text), word in zip(words, planned, strict=True) if not word.is_known]
+        content = [*prefixes, *planned]
+        if self._demands_all and content:
+            return _all_of([word.plan for word in content])
+        base = [word for word in content if word.is_known]
+        planned_fillers = [self._plan_word(unit, text.field, bool(base)) for unit, text in fillers]
+        extra = [word.plan for word in planned_fillers if word.is_known]
+        if not base:
+            base, extra = [word for word in planned_fillers if word.is_known], []
+        if not base:
+            return _any_of([word.plan for word in (*content, *planned_fillers)])
+        should = [word.plan for word in base]
+        if not self._is_ranked:
+            return _any_of(should)
+        delta = self._settings.coordination_of(len(base))
+        if delta:
+            should += [
+                ConstantClause(word.plan, delta * word.idf) for word in base if isinstance(word.plan, DisMaxClause)
+            ]
+        matching = _any_of(should)
+        return BooleanClause(must=(matching,), should=tuple(extra)) if extra and matching is not None else matching
+
+    def _plan_demanded_text(self, text: TextNode) -> QueryPlan | None:
+        """Return the plan of a text that must match as a whole: with a field, in quotes, or required."""
+        field = text.field
+        if field == "id" or field in EXACT_FIELDS:
+            return make_filter(field, text.text)
+        if prefix := _prefix_of(text):
+            return self._plan_prefix(prefix, field)
+        return _all_of([self._plan_word(unit, field, False).plan for unit in self._units[text]])
+
+    def _plan_prefix(self, prefix: str, field: str) -> QueryPlan:
+        """Return the plan of words with a prefix, compared with the terms of pages, which are stems."""
+        folded = self._analyzer.fold(prefix).lower()
+        if not field:
+            clauses = [PrefixClause(name, folded, weight) for name, weight in self._settings.field_weights.items()]
+        else:
+            clauses = [
+                PrefixClause(field, folded) if field in TEXT_FIELDS else PrefixClause(_OTHER_FIELD, f"{field}={folded}")
+            ]
+        return DisMaxClause(tuple(clauses), self._settings.tie_breaker)
+
+    def _plan_word(self, unit: QueryWord, field: str, is_filler: bool) -> _PlannedWord:
+        """Return the plan of a word: its best alternative in its best field."""
+        rows: list[PhraseClause] = []
+        multiple: list[QueryPlan] = []  # alternatives of several sequences
+        for alternative in unit.alternatives:
+            if len(alternative) == 1:
+                rows += self._iter_clauses(alternative[0], field)
+            else:
+                parts = [self._dis_max(self._weigh([*self._iter_clauses(terms, field)])) for terms in alternative]
+                multiple.append(BooleanClause(must=tuple(parts)))
+        idfs = [
+            self._term_idf(clause.field, clause.terms[0])
+            for clause in rows
+            if len(clause.terms) == 1 and self._frequencies.get((clause.field, clause.terms[0]))
+        ]
+        shared = min(idfs, default=None)
+        weighed = self._weigh(rows, shared)
+        if is_filler:
+            weighed = [clause._replace(weight=clause.weight * self._settings.filler_weight) for clause in weighed]
+        if not multiple:
+            sums = [sum(self._term_idf(clause.field, term) for term in clause.terms) for clause in weighed]
+            idf = shared if shared is not None else min(sums, default=0.0)
+            return _PlannedWord(self._dis_max(weighed or rows), idf, bool(weighed))
+        plans = [*([self._dis_max(weighed)] if weighed else []), *multiple]
+        return _PlannedWord(_any_of(plans) or self._dis_max(rows), shared or 0.0, True)
+
+    def _dis_max(self, clauses: Sequence[PhraseClause]) -> DisMaxClause:
+        return DisMaxClause(tuple(clauses), self._settings.tie_breaker)
+
+    def _iter_clauses(self, terms: tuple[str, ...], field: str) -> Iterator[PhraseClause]:
+        """Yield the terms as a phrase in each field, with the field's weight."""
+        parts = self._analyzer.compound_parts(terms[0]) if len(terms) == 1 else ()
+        # 香港电影 matches 香港电影院, which is indexed as 香港 电影 电影院.
+        sequences = (terms, parts) if parts else (terms,)
+        if not field:
+            for name, weight in self._settings.field_weights.items():
+                # One of several words in the title alone means less than all of them there.
+                words = self._word_count
+                shared = weight if weight <= 1 or words <= 1 else 1 + (weight - 1) / words
+                yield from (PhraseClause(name, each, shared) for each in sequences)
+        elif field in TEXT_FIELDS:
+            yield from (PhraseClause(field, each) for each in sequences)
+        else:
+            yield PhraseClause(_OTHER_FIELD, tuple(f"{field}={term}" for term in terms))
+
+    # rewards
+
+    def _proximity_boosts(self) -> tuple[QueryPlan, ...]:
+        """Return clauses that reward documents with all words in one field, adjacent, or in adjacent pairs."""
+        settings = self._settings
+        rows = [row for row in self._free_rows if len(row) >= 2]
+        if not rows:
+            return ()
+        boosts: list[QueryPlan] = []
+        short = [row for row in rows if len(row) <= _MAX_PHRASE_WORDS]
+        if settings.phrase_boost and short:
+            self._add(
+                boosts,
+                [PhraseClause(field, row, settings.phrase_boost) for row in short for field in ("title", "content")],
+            )
+        if settings.phrase_boost and len(rows[0]) > 2:
+            share = min(1.0, settings.long_query / self._word_count)
+            pair_boost = settings.phrase_boost / 2 * share
+            longest = max(map(len, rows))
+            for at in range(min(longest - 1, _MAX_PAIRS)):
+                pairs = dict.fromkeys(pair for row in rows if len(row) == longest for pair in [row[at : at + 2]])
+                self._add(
+                    boosts,
+                    [PhraseClause(field, pair, pair_boost) for pair in pairs for field in ("title", "content")],
+                )
+        # All words together regain the weight that a single word loses in a field with a higher weight.
+        for name, weight in settings.field_weights.items():
+            for row in short if weight > 1 else ():
+                share = _SAME_FIELD_BOOST * (weight - 1) * (1 - 1 / len(row))
+                terms = dict.fromkeys(row)
+                clauses = self._weigh([PhraseClause(name, (term,), share) for term in terms])
+                if len(clauses) == len(terms):
+                    boosts.append(BooleanClause(must=tuple(DisMaxClause((clause,)) for clause in clauses)))
+        return tuple(boosts)
+
+    def _add(self, boosts: list[QueryPlan], clauses: list[PhraseClause]) -> None:
+        if weighed := self._weigh(clauses):
+            boosts.append(DisMaxClause(tuple(weighed)))
+
+    def _highlight_terms(self) -> frozenset[str]:
+        return frozenset(
+            term
+            for text in iter_positive_texts(self._tree)
+            if text.field in ("", "title", "content")
+            for unit in self._units[text]
+            for alternative in unit.alternatives
+            for row in alternative
+            for term in (*row, *(part for one in row for part in self._analyzer.compound_parts(one)))
+        )
+
+
+def _idf(documents: int, frequency: int) -> float:
+    """Return the idf of BM25, as tantivy and Lucene compute it."""
+    frequency = min(frequency, documents)
+    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
+
+
+def _prefix_of(text: TextNode) -> str:
+    """Return the prefix of a text such as ``kube*``, "" for another text.
+
+    >>> _prefix_of(TextNode("kube*")), _prefix_of(TextNode("k*")), _prefix_of(TextNode("kube*", phrase=True))
+    ('kube', '', '')
+    """
+    prefix = text.text.removesuffix("*")
+    is_prefix = prefix != text.text and len(prefix) >= _MIN_PREFIX_LENGTH and prefix.isalnum() and not text.phrase
+    return prefix if is_prefix else ""
+
+
+def _is_demanded(text: TextNode) -> bool:
+    return (text.phrase or text.required) and not text.field
+
+
+def _relax(node: QueryNode) -> QueryNode:
+    """Return a query whose words without field demand nothing; words of one level become one node."""
+    if isinstance(node, OrNode):
+        return OrNode(tuple(_relax(part) for part in node.parts))
+    if isinstance(node, TextNode):
+        return node._replace(phrase=False, required=False) if _is_demanded(node) else node
+    if isinstance(node, AndNode):
+        parts = [_relax(part) for part in node.parts]
+        words = [text for part in parts for text in (part.parts if isinstance(part, WordsNode) else (part,))]
+        free = [text for text in words if isinstance(text, TextNode) and _is_free(text)]
+        rest = [part for part in parts if not isinstance(part, WordsNode) and part not in free]
+        joined = WordsNode(tuple(free))
+        return AndNode((joined, *rest)) if rest and free else joined if free else AndNode(tuple(rest))
+    return node
+
+
+def _is_free(text: TextNode) -> bool:
+    return not (text.field or text.phrase or text.required)
+
+
+def _iter_free_texts(node: QueryNode) -> Iterator[TextNode]:
+    """Yield the words without field, quotes and operator that belong together, in the order typed."""
+    if isinstance(node, TextNode):
+        if not (node.phrase or node.field):
+            yield node
+    elif isinstance(node, WordsNode):
+        yield from node.parts
+    elif isinstance(node, AndNode):
+        for part in node.parts:
+            if not isinstance(part, NotNode | OrNode):
+                yield from _iter_free_texts(part)
+
+
+def _all_of(
+    must: list[QueryPlan], must_not: list[QueryPlan] | None = None, should: list[QueryPlan] | None = None
+) -> QueryPlan | None:
+    if len(must) == 1 and not must_not and not should:
+        return must[0]
+    return (
+        BooleanClause(tuple(must), tuple(should or ()), tuple(must_not or ())) if must or must_not or should else None
+    )
+
+
+def _any_of(parts: list[QueryPlan]) -> QueryPlan | None:
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else BooleanClause(should=tuple(parts), minimum_match=1)
