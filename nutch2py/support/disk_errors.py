@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from pathlib import Path
 
 from nutch2py.errors import NutchError, StoreError, iter_causes
@@ -70,6 +69,8 @@ def probe_disk(directory: Path) -> NutchError | None:
 
 def _temp_dir_label() -> str:
     try:
+        import tempfile  # costs start-up
+
         return tempfile.gettempdir()
     except OSError:
         return "TMPDIR"

@@ -8,8 +8,6 @@ from typing import Literal
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.row_output.row_formats import format_csv_line, format_json_row, get_csv_values
 from nutch2py.jobs.row_output.row_text import format_page, page_fields
-from nutch2py.parser.html.main_text import require_trafilatura
-from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
@@ -25,6 +23,10 @@ class MarkdownRenderer:
     fields: frozenset[RecordField]
 
     def __init__(self, conf: Configuration) -> None:
+        # The parsers cost start-up, which readdb without -markdown saves.
+        from nutch2py.parser.html.main_text import require_trafilatura
+        from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+
         require_trafilatura("-markdown")
         conf = conf.copy()
         conf.set("tika.boilerpipe", True)
