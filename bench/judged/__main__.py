@@ -13,14 +13,17 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from bench.judged.baseline import Bm25
 from bench.judged.collection import BOTH, HALVES, REPORTING, JudgedCollection, keyword_collection
 from bench.judged.product import CrawledCollection
+from bench.judged.readers import read_trec
 from bench.judged.report import ROWS, Comparison, SystemResult, print_head, print_means, print_row
 from bench.judged.sources import SOURCES, CollectionError, load
+from nutch2py.errors import InputError
 
 _CACHE = Path(__file__).resolve().parents[2] / ".cache" / "collections"
 
@@ -35,10 +38,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="nutch2py-judged-") as temporary:
         keep = (args.keep or Path(temporary)).resolve()
         comparisons = []
-        for name in _names(args.collections):
+        for name, read in _selected(args).items():
             try:
-                collection = load(name, args.folder.resolve())
-            except CollectionError as error:
+                collection = read()
+            except (CollectionError, InputError, OSError) as error:
                 print(f"{name} is skipped: {error}", file=sys.stderr, flush=True)
                 continue
             comparisons.append(_measure(collection, keep, properties, args))
@@ -76,13 +79,15 @@ def _measure(
     return found[0], found[1]
 
 
-def _names(prefixes: str) -> list[str]:
-    """Return the names of collections that start with one of the prefixes."""
-    wanted = tuple(each.strip() for each in prefixes.split(","))
+def _selected(args: argparse.Namespace) -> dict[str, Callable[[], JudgedCollection]]:
+    """Return the readers of the selected collections by name: of ``-own``, else of ``-collections``."""
+    if args.own:
+        return {folder.name: partial(read_trec, folder.resolve(), args.language) for folder in args.own}
+    wanted = tuple(each.strip() for each in args.collections.split(","))
     names = [name for name in SOURCES if name.startswith(wanted)]
     if not names:
-        raise SystemExit(f"-collections: none of {', '.join(SOURCES)} starts with {prefixes}")
-    return names
+        raise SystemExit(f"-collections: none of {', '.join(SOURCES)} starts with {args.collections}")
+    return {name: partial(load, name, args.folder.resolve()) for name in names}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -90,6 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-collections", default="", metavar="NAMES", help="prefixes of names, separated by commas (default: all)"
     )
+    parser.add_argument(
+        "-own", type=Path, action="append", default=[], metavar="FOLDER",
+        help="measure a collection of one's own: documents.jsonl (id, title, text) or documents.trec, topics.txt and "
+        "qrels.txt in the form of TREC; can be repeated",
+    )  # fmt: skip
+    parser.add_argument("-language", default="en", metavar="CODE", help="language of -own (en)")
     parser.add_argument("-half", choices=[*HALVES, BOTH], default=REPORTING, help="queries to ask (reporting)")
     parser.add_argument(
         "-limit",

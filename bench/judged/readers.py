@@ -1,4 +1,4 @@
-"""Readers of the files of judged collections: SQuAD's JSON, SMART (``.I``, ``.T``, ``.W``), and NPL's."""
+"""Readers of the files of judged collections: SQuAD's JSON, SMART (``.I``, ``.T``, ``.W``), NPL's and TREC's."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.judged.collection import Document, JudgedCollection
+from nutch2py.search.evaluation.trec_files import read_qrels, read_topics
 
 
 def read_squad(name: str, language: str, files: Sequence[Path], titles: bool = True) -> JudgedCollection:
@@ -69,6 +70,33 @@ def read_npl(name: str, documents: Path, queries: Path, judgements: Path) -> Jud
     texts = {key: Document("", text) for key, text in _parts(documents)}
     relevant = {key: dict.fromkeys(text.split(), 1) for key, text in _parts(judgements)}
     return JudgedCollection(name, "en", texts, {key: text.lower() for key, text in _parts(queries)}, relevant)
+
+
+def read_trec(folder: Path, language: str) -> JudgedCollection:
+    """Return the collection of a folder: ``documents.jsonl`` or ``documents.trec``, ``topics.txt`` and ``qrels.txt``.
+
+    A line of ``documents.jsonl`` is an object with ``id``, ``title`` and ``text``. ``documents.trec`` has ``<DOC>``
+    elements with ``<DOCNO>``, ``<TITLE>`` or ``<HEADLINE>``, and ``<TEXT>``. The folder has the collection's name.
+    """
+    lines = folder / "documents.jsonl"
+    if lines.exists():
+        rows = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines() if line.strip()]
+        documents = {str(row["id"]): Document(row.get("title", ""), row["text"]) for row in rows}
+    else:
+        documents = dict(_trec_documents(folder / "documents.trec"))
+    return JudgedCollection(
+        folder.name, language, documents, read_topics(folder / "topics.txt"), read_qrels(folder / "qrels.txt")
+    )
+
+
+def _trec_documents(file: Path) -> Iterator[tuple[str, Document]]:
+    for element in re.findall(r"<DOC>(.*?)</DOC>", file.read_text("utf-8", errors="replace"), re.DOTALL):
+        fields = {
+            name: re.sub(r"<[^>]*>", " ", text).strip()
+            for name, text in re.findall(r"<(DOCNO|TITLE|HEADLINE|TEXT)>(.*?)</\1>", element, re.DOTALL)
+        }
+        title = fields.get("TITLE") or fields.get("HEADLINE", "")
+        yield fields["DOCNO"], Document(" ".join(title.split()), fields.get("TEXT", ""))
 
 
 def _entries(file: Path) -> Iterator[tuple[str, dict[str, str]]]:
