@@ -7,15 +7,15 @@ columns of that family are extracted.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import Columns, RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.table.hbase.gora_mapping import ColumnMapping
+from nutch2py.table.hbase.thrift_client.thrift_types import ThriftCell
 from nutch2py.table.table_query import MarkCondition
 
-CellRow = dict[bytes, Any]
+CellRow = dict[bytes, ThriftCell]
 """``family:qualifier -> TCell``."""
 _MARKS_FAMILY = WebPage.markers.family
 

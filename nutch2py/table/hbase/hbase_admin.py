@@ -194,7 +194,9 @@ def _thrift2_client(address: GatewayAddress, settings: HBaseSettings) -> Iterato
         transport.close()
 
 
-def _call_thrift2(gateways: ThriftGatewayPool, purpose: str, shell_command: str, method: str, *arguments: Any) -> None:
+def _call_thrift2(
+    gateways: ThriftGatewayPool, purpose: str, shell_command: str, method: str, *arguments: object
+) -> None:
     """Call the second interface at one of its gateways; if none responds, the error names an hbase shell command."""
     addresses = gateways.settings.thrift2_gateways
     problem = "hbase.thrift2.gateways is not set"

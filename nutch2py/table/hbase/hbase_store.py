@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Self
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
@@ -31,7 +31,7 @@ from nutch2py.table.hbase.thrift_client.hbase_errors import (
 from nutch2py.table.hbase.thrift_client.hbase_scan import RowBudget, TableScanner, read_rows
 from nutch2py.table.hbase.thrift_client.hbase_settings import HBaseLocation, HBaseSettings
 from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
-from nutch2py.table.hbase.thrift_client.thrift_types import ThriftMutation
+from nutch2py.table.hbase.thrift_client.thrift_types import ThriftCell, ThriftMutation
 from nutch2py.table.table_query import KeyRange, TableQuery
 
 DUE_TIME_COLUMN = (b"f", b"ts")
@@ -322,7 +322,7 @@ class HBaseStore(DataStore[R]):
         except SERVER_ERRORS as error:
             raise to_store_error(error, self._gateways.table, self.location) from error
 
-    def _observe_times(self, rows: Iterable[Mapping[bytes, Any]]) -> None:
+    def _observe_times(self, rows: Iterable[Mapping[bytes, ThriftCell]]) -> None:
         """Record the timestamps of cells that were read: another program's clock may be ahead of ours."""
         self.clock.observe(max((cell.timestamp for row in rows for cell in row.values()), default=0))
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from nutch2py.records.cells import encode_text
 from nutch2py.table.hbase.thrift_client.hbase_errors import SERVER_ERRORS, to_store_error
 from nutch2py.table.hbase.thrift_client.hbase_scan import KeySpan, RowBudget, TableScanner
 from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
+from nutch2py.table.hbase.thrift_client.thrift_types import ThriftRegion
 from nutch2py.table.table_query import KeyRange
 
 _SAMPLE_FILTER = b"RowFilter(=,'regexstring:(?:7\\D*|^(?:.{16})*.{3})$') AND FirstKeyOnlyFilter() AND KeyOnlyFilter()"
@@ -48,10 +48,10 @@ def region_hosts(gateways: ThriftGatewayPool, table: bytes, within: Sequence[Key
     return found
 
 
-def _fetch_regions(gateways: ThriftGatewayPool, table: bytes) -> list[Any]:
+def _fetch_regions(gateways: ThriftGatewayPool, table: bytes) -> list[ThriftRegion]:
     """Return the regions of a table from the gateway."""
     try:
-        found: list[Any] = gateways.call(lambda link: link.client.getTableRegions(table))
+        found: list[ThriftRegion] = gateways.call(lambda link: link.client.getTableRegions(table))
     except SERVER_ERRORS as error:
         raise to_store_error(error, gateways.table, gateways.where) from error
     return found

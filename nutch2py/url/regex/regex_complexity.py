@@ -18,6 +18,10 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+ParsedItem = tuple[object, Any]
+"""An operation of :mod:`re`'s parser and its argument, the type of which depends on the operation."""
+ParsedPattern = list[ParsedItem]
+
 _parser: Any = importlib.import_module("re._parser")
 _constants: Any = importlib.import_module("re._constants")
 
@@ -65,11 +69,11 @@ _NOTHING = _Fragment(True, 0, 0)
 
 
 class _GlushkovAutomaton:
-    def __init__(self, tree: list[Any], flags: int, fullmatch: bool) -> None:
+    def __init__(self, tree: ParsedPattern, flags: int, fullmatch: bool) -> None:
         self.character_sets: list[int] = []  # per position, the characters that it matches
         self.follow: list[int] = []
         self.ambiguous_follows: set[tuple[int, int]] = set()  # with two edges
-        self.groups: dict[int, tuple[list[Any], int]] = {}
+        self.groups: dict[int, tuple[ParsedPattern, int]] = {}
         while len(tree) == 1 and tree[0][0] == _constants.SUBPATTERN and tree[0][1][0] is None and not tree[0][1][2]:
             flags |= tree[0][1][1]
             tree = list(tree[0][1][3])
@@ -102,7 +106,7 @@ class _GlushkovAutomaton:
             self.ambiguous_follows |= {(at, to) for to in _bits(self.follow[at] & first)}
             self.follow[at] |= first
 
-    def _build_sequence(self, tree: list[Any], flags: int) -> _Fragment:
+    def _build_sequence(self, tree: ParsedPattern, flags: int) -> _Fragment:
         whole = _NOTHING
         for item in tree:
             part = self._build(item, flags)
@@ -114,7 +118,7 @@ class _GlushkovAutomaton:
             )
         return whole
 
-    def _build(self, item: Any, flags: int) -> _Fragment:
+    def _build(self, item: ParsedItem, flags: int) -> _Fragment:
         operation, argument = item
         if operation in _REPEATS:
             return self._build_repeat(operation, argument, flags)
@@ -145,7 +149,7 @@ class _GlushkovAutomaton:
             raise _TooLongError
         return self._add_position(_characters(item, flags))
 
-    def _build_repeat(self, operation: Any, argument: Any, flags: int) -> _Fragment:
+    def _build_repeat(self, operation: object, argument: Any, flags: int) -> _Fragment:
         least, most, inside = argument[0], argument[1], list(argument[2])
         endless = most == _constants.MAXREPEAT or (most > _MAX_COPIES and [item[0] for item in inside] not in _SINGLE)
         copies = max(min(least, _MAX_COPIES), 1) if endless else min(int(most), _MAX_COPIES)
@@ -276,7 +280,7 @@ def _union(values: Any) -> int:
     return found
 
 
-def _characters(item: Any, flags: int) -> int:
+def _characters(item: ParsedItem, flags: int) -> int:
     """Return the characters that a node matches, as bits."""
     operation, argument = item
     if operation == _constants.ANY:

@@ -10,7 +10,10 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from nutch2py.url.regex.regex_complexity import ParsedItem, ParsedPattern
 
 _MAX_CHOICES = 64
 _parser: Any = importlib.import_module("re._parser")
@@ -74,7 +77,7 @@ def _required_literals(pattern: re.Pattern[str]) -> RequiredLiterals:
     return RequiredLiterals(_best_words(tree), False, False, slashes)
 
 
-def _suffix_choices(tree: list[Any]) -> tuple[str, ...] | None:
+def _suffix_choices(tree: ParsedPattern) -> tuple[str, ...] | None:
     """Return the possible suffixes of a sequence."""
     for start in range(len(tree)):
         choices = _choices(tree[start:])
@@ -83,7 +86,7 @@ def _suffix_choices(tree: list[Any]) -> tuple[str, ...] | None:
     return None
 
 
-def _best_words(tree: list[Any]) -> tuple[str, ...] | None:
+def _best_words(tree: ParsedPattern) -> tuple[str, ...] | None:
     """Return the choices that are probably the rarest: few and long ones."""
     best: set[str] | None = None
     for run in _runs(tree):
@@ -101,7 +104,7 @@ def _minimal_words(words: set[str]) -> set[str]:
     return {word for word in words if not any(other != word and other in word for other in words)}
 
 
-def _runs(tree: list[Any], stop_at_first: bool = False) -> Iterator[set[str]]:
+def _runs(tree: ParsedPattern, stop_at_first: bool = False) -> Iterator[set[str]]:
     """Yield the choices of each part of a sequence with few choices; every match contains one of each."""
     run: set[str] = {""}
     for item in tree:
@@ -123,7 +126,7 @@ def _runs(tree: list[Any], stop_at_first: bool = False) -> Iterator[set[str]]:
         yield run
 
 
-def _inner_runs(item: Any) -> Iterator[set[str]]:
+def _inner_runs(item: ParsedItem) -> Iterator[set[str]]:
     """Yield the choices in a group, or in a repeat that matches at least once."""
     operation, argument = item
     if operation == _SUBPATTERN:
@@ -145,7 +148,7 @@ def _product(left: set[str], right: set[str]) -> set[str]:
     return {a + b for a in left for b in right}
 
 
-def _choices(tree: list[Any]) -> set[str] | None:
+def _choices(tree: ParsedPattern) -> set[str] | None:
     """Return all texts that a sequence can match, in lower case, or None if there are too many."""
     found: set[str] = {""}
     for item in tree:
@@ -156,7 +159,7 @@ def _choices(tree: list[Any]) -> set[str] | None:
     return found
 
 
-def _choices_of(item: Any) -> set[str] | None:
+def _choices_of(item: ParsedItem) -> set[str] | None:
     operation, argument = item
     if operation == _LITERAL:
         return {chr(argument).lower()} if argument < 128 else None  # the lower case of others depends on the context
@@ -189,7 +192,7 @@ def _repeat_choices(once: set[str], least: int, most: int) -> set[str] | None:
     return found
 
 
-def _characters(items: list[Any]) -> set[str] | None:
+def _characters(items: ParsedPattern) -> set[str] | None:
     found: set[str] = set()
     for operation, argument in items:
         if operation == _LITERAL and argument < 128:
@@ -201,7 +204,7 @@ def _characters(items: list[Any]) -> set[str] | None:
     return found
 
 
-def _count_slashes(tree: list[Any], groups: dict[int, int]) -> int:
+def _count_slashes(tree: ParsedPattern, groups: dict[int, int]) -> int:
     """Return the minimum number of slashes of a match."""
     total = 0
     for operation, argument in tree:

@@ -59,7 +59,7 @@ _socket, _secure_socket, _new_context = cast("tuple[Any, Any, Any]", (_Socket, _
 
 def make_socket(address: GatewayAddress, settings: HBaseSettings) -> Any:
     """Return an unconnected thriftpy2 socket that counts the bytes received in ``received``."""
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "socket_family": socket.AF_INET6 if ":" in address.host else socket.AF_INET,
         "socket_timeout": round(settings.timeout * 1000) or None,
         "connect_timeout": round(settings.connect_timeout * 1000) or None,

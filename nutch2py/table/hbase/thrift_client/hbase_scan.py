@@ -12,14 +12,14 @@ import contextlib
 import os
 import select
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from nutch2py.support.invariants import not_none
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
 from nutch2py.table.hbase.thrift_client.hbase_errors import CALL_ERRORS, SERVER_ERRORS, ErrorCondition, error_conditions
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress
 from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import HBaseRetryPolicy, ThriftGatewayPool
-from nutch2py.table.hbase.thrift_client.thrift_types import TScan
+from nutch2py.table.hbase.thrift_client.thrift_types import ThriftCell, ThriftRow, TScan
 
 LONGEST_KEY = 32_000
 """Maximum bytes of a row key. HBase allows 32,767, including the table's name when it looks up the region."""
@@ -89,7 +89,7 @@ class TableScanner:
         self._pending: PendingRead | None = None
         self._process_id = os.getpid()
 
-    def __iter__(self) -> Iterator[list[Any]]:
+    def __iter__(self) -> Iterator[list[ThriftRow]]:
         retry = HBaseRetryPolicy(self._gateways)
         try:
             while not self._stop or self._start < self._stop:
@@ -137,15 +137,15 @@ class TableScanner:
         except CALL_ERRORS:  # the next iteration opens a new scanner after the last row
             self._lease = None
 
-    def _receive_rows(self) -> tuple[list[Any], bool]:
+    def _receive_rows(self) -> tuple[list[ThriftRow], bool]:
         """Return the requested rows, and whether they are the last."""
         (link, number, before), self._pending = not_none(self._pending, "pending read"), None
         with self._gateways.return_after(link):
-            rows: list[Any] = link.client._recv("scannerGetList")
+            rows: list[ThriftRow] = link.client._recv("scannerGetList")
         self._budget.adjust(len(rows), link.socket.received - before)
         return rows, len(rows) < number
 
-    def _scan_spec(self) -> Any:
+    def _scan_spec(self) -> object:
         return TScan(
             startRow=self._start or None,
             stopRow=self._stop or None,
@@ -178,10 +178,10 @@ class TableScanner:
 
 def read_rows(
     gateways: ThriftGatewayPool, table: bytes, keys: Sequence[bytes], columns: Sequence[bytes] | None, budget: RowBudget
-) -> dict[bytes, dict[bytes, Any]]:
+) -> dict[bytes, dict[bytes, ThriftCell]]:
     """Return ``key -> column -> TCell`` of the rows that have a cell of ``columns`` (None: any)."""
     wanted = [key for key in dict.fromkeys(keys) if 0 < len(key) <= LONGEST_KEY]
-    found: dict[bytes, dict[bytes, Any]] = {}
+    found: dict[bytes, dict[bytes, ThriftCell]] = {}
     at = 0
     while at < len(wanted):
         part = wanted[at : at + budget.rows]
@@ -195,8 +195,8 @@ def read_rows(
 
 def _read_action(
     table: bytes, keys: Sequence[bytes], columns: Sequence[bytes] | None
-) -> Callable[[GatewayConnection], tuple[list[Any], int]]:
-    def read(link: GatewayConnection) -> tuple[list[Any], int]:
+) -> Callable[[GatewayConnection], tuple[list[ThriftRow], int]]:
+    def read(link: GatewayConnection) -> tuple[list[ThriftRow], int]:
         before = link.socket.received
         client = link.client
         rows = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
-from typing import Any
 
 from nutch2py.table.hbase.thrift_client.thrift_types import BatchMutation, ThriftMutation
 
@@ -50,7 +49,7 @@ def binary_message(table: bytes, timestamp: int, rows: RowMutations) -> bytes:
     return b"".join(parts)
 
 
-def batch_mutations(rows: RowMutations) -> list[Any]:
+def batch_mutations(rows: RowMutations) -> list[object]:
     """Return the same rows as Thrift objects."""
     return [
         BatchMutation(row, [ThriftMutation(value is None, column, value) for column, value in columns.items()])
