@@ -16,6 +16,7 @@ from typing import Any
 from nutch2py.browser import chromium
 from nutch2py.browser.browser_process import CLOSE_TIMEOUT, BrowserProcess, BrowserTab, send_in_background
 from nutch2py.browser.browser_settings import BrowserSettings
+from nutch2py.browser.cdp_events import AuthRequiredEvent, RequestPausedEvent
 from nutch2py.browser.context_traffic import ContextTraffic
 from nutch2py.browser.filtering_proxy import WARM_UP_HOST, FilteringProxy
 from nutch2py.errors import ConfigurationError
@@ -207,10 +208,10 @@ class BrowserPool:
             session = await context.new_cdp_session(page)
             login = {"response": "ProvideCredentials", "username": traffic.username, "password": traffic.password}
 
-            def continue_request(event: dict[str, Any]) -> None:
+            def continue_request(event: RequestPausedEvent) -> None:
                 send_in_background(session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
 
-            def log_in(event: dict[str, Any]) -> None:
+            def log_in(event: AuthRequiredEvent) -> None:
                 params = {"requestId": event["requestId"], "authChallengeResponse": login}
                 send_in_background(session.send("Fetch.continueWithAuth", params))
 

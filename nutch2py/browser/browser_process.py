@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nutch2py.browser import chromium
 from nutch2py.browser.browser_settings import BrowserSettings
+from nutch2py.browser.cdp_events import TargetCrashedEvent
 from nutch2py.browser.context_traffic import ContextTraffic
 from nutch2py.browser.page_scripts import INIT_SCRIPT
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
@@ -91,7 +92,7 @@ class BrowserProcess:
                 self._services[pid] = f"as its {name} process ended"
         return pids
 
-    def _on_target_crashed(self, event: dict[str, Any]) -> None:
+    def _on_target_crashed(self, event: TargetCrashedEvent) -> None:
         callback = self.crash_callbacks.get(event["targetId"])
         if callback is not None:
             callback(event["status"])
@@ -209,7 +210,7 @@ class BrowserProcess:
                 self._profile.remove()
 
 
-_pending_sends: set[asyncio.Future[Any]] = set()
+_pending_sends: set[asyncio.Future[object]] = set()
 
 
 def send_in_background(sent: Any) -> None:
@@ -219,7 +220,7 @@ def send_in_background(sent: Any) -> None:
     task.add_done_callback(_on_sent)
 
 
-def _on_sent(task: asyncio.Future[Any]) -> None:
+def _on_sent(task: asyncio.Future[object]) -> None:
     _pending_sends.discard(task)
     if not task.cancelled():
         task.exception()

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from nutch2py.browser.browser_process import BrowserHungError, BrowserTab, send_in_background
 from nutch2py.browser.browser_rules import WaitCondition
 from nutch2py.browser.browser_settings import BrowserSettings
+from nutch2py.browser.cdp_events import AuthRequiredEvent, RequestPausedEvent
 from nutch2py.browser.context_traffic import ContextTraffic
 from nutch2py.browser.page_scripts import (
     ISOLATED_WORLD,
@@ -52,7 +53,7 @@ class PageSnapshot(NamedTuple):
     rendered: RenderedPage
 
 
-def build_fulfill_params(response: FetchResponse) -> dict[str, Any]:
+def build_fulfill_params(response: FetchResponse) -> dict[str, object]:
     """Return the reply to the browser's first request: the fetched response, so that no second request is sent."""
     headers = [
         {"name": name, "value": value}
@@ -283,7 +284,7 @@ class TabRenderer:
     def _on_request_done(self, request: Request) -> None:
         self._pending_requests.discard(request)
 
-    def _on_request_paused(self, event: dict[str, Any]) -> None:
+    def _on_request_paused(self, event: RequestPausedEvent) -> None:
         """Decide on a paused request: documents, blocked types, robots.txt."""
         self._paused_count += 1
         # paused requests arrive earlier than the driver's request events
@@ -322,12 +323,12 @@ class TabRenderer:
             else:
                 self._continue_request(event)
 
-    def _cancel_auth(self, event: dict[str, Any]) -> None:
+    def _cancel_auth(self, event: AuthRequiredEvent) -> None:
         """Show the page the 401 response, since the browser's login dialog would stay open."""
         params = {"requestId": event["requestId"], "authChallengeResponse": {"response": "CancelAuth"}}
         send_in_background(self._session.send("Fetch.continueWithAuth", params))
 
-    async def _check_robots(self, event: dict[str, Any], url: str) -> None:
+    async def _check_robots(self, event: RequestPausedEvent, url: str) -> None:
         """Continue or fail a request by robots.txt."""
         is_allowed = False
         with suppress(Exception):  # any error: a request must not wait forever
@@ -338,10 +339,10 @@ class TabRenderer:
             self.robots_denied += 1
             self._fail_request(event, "BlockedByClient")
 
-    def _continue_request(self, event: dict[str, Any]) -> None:
+    def _continue_request(self, event: RequestPausedEvent) -> None:
         send_in_background(self._session.send("Fetch.continueRequest", {"requestId": event["requestId"]}))
 
-    def _fail_request(self, event: dict[str, Any], reason: str) -> None:
+    def _fail_request(self, event: RequestPausedEvent, reason: str) -> None:
         send_in_background(
             self._session.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": reason})
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from typing import Any
+from typing import Protocol
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.formats.document_parser import (
@@ -15,7 +15,7 @@ from nutch2py.parser.formats.document_parser import (
     UnreadableDocumentError,
 )
 from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
-from nutch2py.parser.formats.pdf_text import read_page_text
+from nutch2py.parser.formats.pdf_text import PdfTextPage, read_page_text
 from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.records.webpage import WebPage
 
@@ -29,6 +29,41 @@ _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\
 _MAX_LINKS = 10_000
 _MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
 _MAX_LINK_SCAN_CHARS = 20_000_000  # PDFium searches the whole page for each link
+
+
+class PdfPage(Protocol):
+    """A page: pypdfium2's ``PdfPage``."""
+
+    def get_textpage(self) -> PdfTextPage:
+        """Return the text of the page."""
+
+    def close(self) -> None:
+        """Free the page."""
+
+
+class PdfAttachment(Protocol):
+    """An embedded file: pypdfium2's ``PdfAttachment``."""
+
+    def get_name(self) -> str:
+        """Return the name of the file."""
+
+    def get_data(self) -> ctypes.Array[ctypes.c_char]:
+        """Return the content."""
+
+
+class PdfDocument(Protocol):
+    """A document: pypdfium2's ``PdfDocument``."""
+
+    def __getitem__(self, number: int) -> PdfPage: ...
+
+    def get_metadata_dict(self, *, skip_empty: bool) -> dict[str, str]:
+        """Return the document information."""
+
+    def count_attachments(self) -> int:
+        """Return the number of embedded files."""
+
+    def get_attachment(self, number: int) -> PdfAttachment:
+        """Return an embedded file."""
 
 
 class PdfParser(DocumentParser):
@@ -70,7 +105,7 @@ class PdfParser(DocumentParser):
         finally:
             pdf.close()
 
-    def _read_metadata(self, pdf: Any, count: int, document: ParsedDocument) -> None:
+    def _read_metadata(self, pdf: PdfDocument, count: int, document: ParsedDocument) -> None:
         metadata = pdf.get_metadata_dict(skip_empty=True)
         for name, label in _PROPERTIES.items():
             document.set_metadata(label, metadata.get(name))
@@ -78,7 +113,7 @@ class PdfParser(DocumentParser):
             document.set_metadata(label, parse_pdf_date(metadata.get(name, "")))
         document.set_metadata("xmpTPg:NPages", count)
 
-    def _read_attachments(self, pdf: Any, document: ParsedDocument) -> None:
+    def _read_attachments(self, pdf: PdfDocument, document: ParsedDocument) -> None:
         with unpack_budget(self.conf) as budget:
             for number in range(min(pdf.count_attachments(), budget.documents_left)):
                 try:
@@ -93,7 +128,7 @@ class PdfParser(DocumentParser):
                     return
 
 
-def _read_page(pdf: Any, number: int, document: ParsedDocument) -> bool:
+def _read_page(pdf: PdfDocument, number: int, document: ParsedDocument) -> bool:
     import pypdfium2 as pdfium
 
     try:
@@ -108,7 +143,7 @@ def _read_page(pdf: Any, number: int, document: ParsedDocument) -> bool:
     return True
 
 
-def _read_annotations(pdf: Any, page: Any, text: Any, document: ParsedDocument) -> None:
+def _read_annotations(pdf: PdfDocument, page: PdfPage, text: PdfTextPage, document: ParsedDocument) -> None:
     """Add the links of a page, with the covered text as anchors, and the texts of notes and form fields."""
     from pypdfium2 import raw
 
@@ -136,7 +171,7 @@ def _read_annotations(pdf: Any, page: Any, text: Any, document: ParsedDocument) 
         raw.FPDFPage_CloseAnnot(annotation)
 
 
-def _read_outline(pdf: Any, document: ParsedDocument) -> None:
+def _read_outline(pdf: PdfDocument, document: ParsedDocument) -> None:
     """Add titles and links of the outline (bookmarks); cycles are read once."""
     from pypdfium2 import raw
 
@@ -159,7 +194,7 @@ def _read_outline(pdf: Any, document: ParsedDocument) -> None:
             waiting.append((raw.FPDFBookmark_GetFirstChild(pdf, bookmark), depth + 1))
 
 
-def _action_uri(pdf: Any, action: Any) -> str:
+def _action_uri(pdf: PdfDocument, action: object) -> str:
     from pypdfium2 import raw
 
     if not action or raw.FPDFAction_GetType(action) != raw.PDFACTION_URI:
@@ -170,7 +205,7 @@ def _action_uri(pdf: Any, action: Any) -> str:
     return buffer.value.decode("utf-8", "replace")
 
 
-def _annotation_string(annotation: Any, key: bytes) -> str:
+def _annotation_string(annotation: object, key: bytes) -> str:
     from pypdfium2 import raw
 
     size = raw.FPDFAnnot_GetStringValue(annotation, key, None, 0)

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _SPACE = re.compile(" ")
@@ -38,9 +38,25 @@ class _Char(NamedTuple):
     top: float
 
 
-def read_page_text(page: Any) -> str:
+class PdfTextPage(Protocol):
+    """The text of a page: pypdfium2's ``PdfTextPage``."""
+
+    def get_text_range(self, *, errors: str) -> str:
+        """Return the text in the order of the page's content."""
+
+    def get_text_bounded(self, left: float, bottom: float, right: float, top: float, errors: str) -> str:
+        """Return the text within a rectangle, in points."""
+
+    def count_chars(self) -> int:
+        """Return the number of characters, negative for an error."""
+
+    def close(self) -> None:
+        """Free the page."""
+
+
+def read_page_text(page: PdfTextPage) -> str:
     """Return the text of a page (pypdfium2's text page)."""
-    text: str = page.get_text_range(errors="ignore")
+    text = page.get_text_range(errors="ignore")
     turned = _RIGHT_TO_LEFT.search(text) is not None
     spaced = _is_badly_spaced(page, text)
     if not turned and not spaced:
@@ -51,7 +67,7 @@ def read_page_text(page: Any) -> str:
     return "\n".join("".join(char.text for char in line) for line in lines)
 
 
-def _is_badly_spaced(page: Any, text: str) -> bool:
+def _is_badly_spaced(page: PdfTextPage, text: str) -> bool:
     """Return whether words look split, or a page mixes lines with and without spaces."""
     from pypdfium2 import raw
 
@@ -65,7 +81,7 @@ def _is_badly_spaced(page: Any, text: str) -> bool:
     return len(places) >= _MIN_SPACES and _MIN_GENERATED_SHARE < made / len(places) < _MAX_GENERATED_SHARE
 
 
-def _read_chars(page: Any) -> Iterator[_Char]:
+def _read_chars(page: PdfTextPage) -> Iterator[_Char]:
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()
