@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -83,7 +82,7 @@ def _start_crawl(authorizer: Authorizer, form: FormData, caller: Caller) -> str:
     seeds = form.get("seeds", "").split()
     if not seeds:
         raise InputError("no seeds: enter at least one URL")
-    values: dict[str, Any] = {"job": "crawl", "seeds": seeds, "stay": form.get("stay", "host")}
+    values: dict[str, object] = {"job": "crawl", "seeds": seeds, "stay": form.get("stay", "host")}
     values["crawlId"] = context.conf.get_trimmed("storage.crawl.id")
     values |= {name: form[name] for name in _NUMBER_FIELDS if form.get(name)}
     return context.start_job(msgspec.convert(values, CrawlRequest, strict=False), caller).id

@@ -121,7 +121,7 @@ def identity(cell: bytes) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def _status_schemas() -> tuple[Any, Any]:
+def _status_schemas() -> tuple[object, object]:
     """Return the parsed schemas of the two records in webpage.avsc (lazy import: fastavro costs start-up time)."""
     import fastavro
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Self
+from typing import Self
 
 from nutch2py.records.cells import float32
 
@@ -102,12 +102,12 @@ class NutchDocument:
         """The value of ``id``, the key of the document in every index. KeyError if it is missing."""
         return self.fields["id"][0]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the fields as JSON types: a single value as a text, several as a list."""
         return {name: values[0] if len(values) == 1 else list(values) for name, values in self.fields.items()}
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any], score: float | None = None) -> Self:
+    def from_json(cls, fields: Mapping[str, object], score: float | None = None) -> Self:
         """Build a document from the result of :meth:`to_json`; the score is that of ``boost`` unless given."""
         document = cls()
         for name, value in fields.items():

@@ -24,14 +24,14 @@ class BatchSpider(Spider):
     name = "batch"
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
+    def from_crawler(cls, crawler: Crawler, *args: object, **kwargs: object) -> Self:
         """Create a spider for a crawl."""
         batch = kwargs.get("batch")
         if batch:
             crawler.settings.set(BATCH_SETTING, batch, "cmdline")
         return super().from_crawler(crawler, *args, **kwargs)
 
-    async def start(self) -> AsyncIterator[Any]:
+    async def start(self) -> AsyncIterator[object]:
         """Yield a request for each pending row."""
         middleware = self._middleware()
         while rows := await asyncio.wrap_future(middleware.rows.next_rows()):
@@ -43,7 +43,7 @@ class BatchSpider(Spider):
         meta = {ROW_KEY: key, "verbatim_url": True}
         return Request(url, self.parse, errback=self.on_error, meta=meta, dont_filter=True)
 
-    def parse(self, response: Response, **kwargs: Any) -> Any:
+    def parse(self, response: Response, **kwargs: object) -> object:
         """Yield nothing: the page becomes a row without further processing."""
         return ()
 

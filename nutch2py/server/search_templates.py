@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
@@ -66,7 +66,7 @@ class SearchTemplates:
         }
         self._environment = environment
 
-    def render(self, template: str, i18n: Translations, **values: Any) -> str:
+    def render(self, template: str, i18n: Translations, **values: object) -> str:
         """Render a template in a language."""
         return self._environment.get_template(template).render(i18n=i18n, **values)
 

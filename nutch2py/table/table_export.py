@@ -118,8 +118,8 @@ def read_dump_lines(source: Path, max_bytes: int) -> Iterator[bytes | None]:
 
 def encode_row(key: str, cells: RowCells) -> bytes:
     """Return the line of a row, including the line end."""
-    names: dict[str, list[Any]] = {}
-    binary: dict[str, list[Any]] = {}
+    names: dict[str, list[object]] = {}
+    binary: dict[str, list[object]] = {}
     for family in sorted(cells):
         entries, prefix = cells[family], f"{family.decode()}:"
         for qualifier in sorted(entries):
@@ -129,7 +129,7 @@ def encode_row(key: str, cells: RowCells) -> bytes:
                 names[prefix + qualifier.decode()] = cell
             except UnicodeDecodeError:
                 binary[prefix + binascii.b2a_base64(qualifier, newline=False).decode()] = cell
-    row: dict[str, Any] = {"row": key, "cells": names}
+    row: dict[str, object] = {"row": key, "cells": names}
     if binary:
         row["cells64"] = binary
     return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -173,7 +173,7 @@ def decode_row(line: bytes, on_bad_cell: Callable[[str], object] | None = None) 
     return row["row"], found
 
 
-def _decode_cell(name: str, cell: Any) -> tuple[bytes, int]:
+def _decode_cell(name: str, cell: object) -> tuple[bytes, int]:
     if not isinstance(cell, list) or len(cell) != 2 or not isinstance(cell[0], str) or type(cell[1]) is not int:
         raise ValueError(f'column {name!r} is not ["<base64>", <time in ms>]')
     if not 0 <= cell[1] < 1 << 63:

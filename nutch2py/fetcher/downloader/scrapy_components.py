@@ -70,7 +70,7 @@ class _CancellableHandlers:
 class QuietLogFormatter(LogFormatter):
     """Suppresses Scrapy's line per page, which the fetcher's own log contains."""
 
-    def crawled(self, request: Request, response: Response, spider: Any) -> None:  # type: ignore[override]
+    def crawled(self, request: Request, response: Response, spider: object) -> None:  # type: ignore[override]
         """Write nothing."""
 
 

@@ -81,7 +81,7 @@ class ScrapyTransport:
         self._crawler, self._time_limit = crawler, transport_settings.time_limit
         self._engine_download, self._request_class = engine.download_async, Request
         self._handlers = engine.downloader.handlers
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
 
     def set_extra_request_policy(self, policy: ExtraRequestPolicy) -> None:
         """Apply ``policy`` to the extra requests of add-ons."""
@@ -148,7 +148,7 @@ class ScrapyTransport:
         return response
 
     async def _get_via_engine(
-        self, url: str, meta: dict[str, Any], headers: list[tuple[str, str]], limit: int
+        self, url: str, meta: dict[str, object], headers: list[tuple[str, str]], limit: int
     ) -> FetchResponse:
         """Request a URL through engine and middlewares and convert the result."""
         call, started = ScrapyCall(url, limit), time.monotonic()
@@ -293,7 +293,9 @@ def disable_library_lookups() -> None:
     load_object("scrapy.downloadermiddlewares.cookies._split_domain").suffix_list_urls = ()
 
 
-async def _run_crawl(http: HttpSettings, transport_settings: TransportSettings, main: TransportMain) -> dict[str, Any]:
+async def _run_crawl(
+    http: HttpSettings, transport_settings: TransportSettings, main: TransportMain
+) -> dict[str, object]:
     import scrapy
     from scrapy.crawler import AsyncCrawlerRunner
 
@@ -337,7 +339,7 @@ async def _run_crawl(http: HttpSettings, transport_settings: TransportSettings, 
         raise ConfigurationError(f"Scrapy cannot start: {type(error).__name__}: {error}") from error
     finally:
         await http.dns_cache.close()
-    stats: dict[str, Any] = crawler.stats.get_stats() if transport_settings.is_scrapy_mode else {}
+    stats: dict[str, object] = crawler.stats.get_stats() if transport_settings.is_scrapy_mode else {}
     if errors and isinstance(errors[0], asyncio.CancelledError):
         raise ConfigurationError(f"a Scrapy add-on stopped the fetch: {stats.get('finish_reason', 'no reason given')}")
     if errors:
@@ -371,7 +373,7 @@ async def _wait_until_closed(crawl: asyncio.Future[None], finished: asyncio.Even
 
 def run_with_transport(
     http: HttpSettings, transport_settings: TransportSettings, main: TransportMain
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Run ``main`` with a transport in its own event loop, and return Scrapy's statistics (none in direct mode)."""
 
     def make_loop() -> FilteringEventLoop:

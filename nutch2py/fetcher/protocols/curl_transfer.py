@@ -423,5 +423,5 @@ class _CurlSocket:
         self._socket.close()
 
 
-def _open_any_socket(_purpose: int, address: Any) -> _CurlSocket:
+def _open_any_socket(_purpose: int, address: object) -> _CurlSocket:
     return _CurlSocket(address)

@@ -53,7 +53,7 @@ class HostFailures:
         if len(hosts) > _MAX_COUNTED_HOSTS:
             self._hosts[reason] = Counter(dict(hosts.most_common(_MAX_COUNTED_HOSTS // 2)))
 
-    def to_records(self) -> list[tuple[str, list[Any]]]:
+    def to_records(self) -> list[tuple[str, list[object]]]:
         """Return (reason, [count, {host: count}]) in a form that JSON can carry; see :meth:`merge_record`."""
         hosts = self._hosts
         return [

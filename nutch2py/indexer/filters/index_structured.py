@@ -63,7 +63,7 @@ def _iter_values(data: dict[str, Any], name: str) -> Iterator[str]:
         yield from data.get("meta", {}).get(name.lower(), [])
 
 
-def _iter_items(data: Any) -> Iterator[dict[str, Any]]:
+def _iter_items(data: object) -> Iterator[dict[str, object]]:
     """Yield every object, including nested ones."""
     waiting = [data]
     while waiting:
@@ -75,7 +75,7 @@ def _iter_items(data: Any) -> Iterator[dict[str, Any]]:
             waiting += [*value.values()][::-1]
 
 
-def _iter_property_values(item: dict[str, Any], property_name: str) -> Iterator[str]:
+def _iter_property_values(item: dict[str, object], property_name: str) -> Iterator[str]:
     """Yield the values of a property of an item; the text of a nested item is its name."""
     if property_name == "type":
         types = item.get("type" if "properties" in item else "@type", [])

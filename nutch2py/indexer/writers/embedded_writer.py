@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.embedded_index.index_directory import SCORE_COLUMNS_LAYOUT, IndexDirectory, make_schema
@@ -179,7 +179,7 @@ class EmbeddedIndexWriter(IndexWriter):
 
         search_fields = build_search_fields(document, self.index_dir.analyzer, self.weights, self._with_sketch)
         bucket, weight = split_weight(search_fields.weight, self.index_dir.layout)
-        fields: dict[str, Any] = {
+        fields: dict[str, object] = {
             "id": _encodable_id(document.id),
             "exact": [f"weight={bucket}", *search_fields.exact],
             "other": search_fields.other,

@@ -29,7 +29,7 @@ class DocumentBatch:
 
     def __init__(self, max_documents: int, max_characters: int) -> None:
         self.max_documents, self.max_characters = max(1, max_documents), max(1, max_characters)
-        self._pending: dict[str, dict[str, Any] | None] = {}  # None: a delete
+        self._pending: dict[str, dict[str, object] | None] = {}  # None: a delete
         self._size = 0
 
     def add(self, document_id: str, fields: dict[str, Any]) -> bool:
@@ -48,7 +48,7 @@ class DocumentBatch:
         """Whether the batch should be sent."""
         return len(self._pending) >= self.max_documents or self._size >= self.max_characters
 
-    def drain(self) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    def drain(self) -> tuple[dict[str, dict[str, object]], list[str]]:
         """Return documents by id and ids to delete, and empty the batch: a failed batch must not be sent again."""
         pending, self._pending, self._size = self._pending, {}, 0
         added = {document_id: fields for document_id, fields in pending.items() if fields is not None}
@@ -107,7 +107,7 @@ def send_bisecting(
         send_bisecting(items[half:], send, on_rejected)
 
 
-def document_to_json(document: NutchDocument) -> dict[str, Any]:
+def document_to_json(document: NutchDocument) -> dict[str, object]:
     """Return a document's fields as JSON types, without score factors that are not finite.
 
     A NaN would become the page's score in every search.

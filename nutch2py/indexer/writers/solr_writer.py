@@ -257,14 +257,14 @@ class _SolrCollection:
         except SolrRejectedError as error:
             raise IndexingError(f"Solr at {self.client.url} rejects {action}: {error}") from error
 
-    def _add_documents(self, documents: Sequence[dict[str, Any]]) -> None:
+    def _add_documents(self, documents: Sequence[dict[str, object]]) -> None:
         self.client.add([*documents], self.writer.commit_within)
         self.writer.accepted += len(documents)
 
     def _on_rejected(self, document: dict[str, Any], error: RequestRejectedError) -> None:
         self.writer.reject_document(self.client.url, str(document[self.writer.unique_key]), str(error))
 
-    def _check_fields(self, documents: list[dict[str, Any]]) -> None:
+    def _check_fields(self, documents: list[dict[str, object]]) -> None:
         if not self._checks_fields or all(document.keys() <= self._known_fields for document in documents):
             return
         schema = self.read_schema()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import msgspec
 
@@ -43,7 +43,7 @@ class JournalWriter:
         self, store: DataStore[DerivedRow], batch_id: str, before_write: Callable[[], object] | None = None
     ) -> None:
         self._batch, self._prefix = store.batch(before_write), journal_prefix(batch_id)
-        self._changes: list[tuple[str, Any, Any, Any]] = []
+        self._changes: list[tuple[str, object, object, object]] = []
 
     def add(self, key: str, mutation: Mutation | None) -> None:
         """Add the changes of a row."""

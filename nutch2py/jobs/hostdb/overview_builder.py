@@ -47,7 +47,7 @@ class HostOverviewBuilder:
         if len(self._edges) > _MAX_HELD_EDGES:
             self._edges = heapq.nlargest(MAX_EDGES, self._edges)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the overview as JSON types for :func:`save_host_overview`."""
         edges = heapq.nlargest(MAX_EDGES, self._edges)
         return {"all": self._host_count, "hosts": self._hosts, "edges": edges, "spreads": self.histograms.to_json()}

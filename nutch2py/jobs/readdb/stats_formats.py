@@ -72,10 +72,10 @@ def _format_time_or_seconds(seconds: float) -> str:
 
 def stats_to_json(
     breakdown: StatsBreakdown, quantiles: Sequence[float], now: int, *, by_host: bool = False
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return one object: statistics, ``hosts`` with ``by_host``, ``quantiles``, ``by``. Times are ms since 1970."""
     stats = breakdown.stats
-    result: dict[str, Any] = {"kept": stats.kept, **msgspec.to_builtins(stats.to_table_stats(now))}
+    result: dict[str, object] = {"kept": stats.kept, **msgspec.to_builtins(stats.to_table_stats(now))}
     if by_host:
         result["hosts"] = hosts = dict[str, dict[str, int]]()
         for (status, host), count in sorted(stats.hosts.items(), key=lambda each: (each[0][1], each[0][0])):
@@ -100,7 +100,7 @@ def stats_to_json(
     return result
 
 
-def _sketch_to_json(sketch: QuantileSketch, quantiles: Sequence[float], now: int | None) -> dict[str, Any]:
+def _sketch_to_json(sketch: QuantileSketch, quantiles: Sequence[float], now: int | None) -> dict[str, object]:
     def to_value(value: float) -> float:
         return value if now is None else round(now + value * 1000)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import orjson
 
@@ -38,7 +37,7 @@ def row_to_dict(
 def _get_value(field: RecordField, page: WebPage, max_characters: int | None) -> object:
     value = getattr(page, field.attribute)
     if isinstance(field, MapField):
-        found: Mapping[str, Any] = dict(value.items())
+        found: Mapping[str, object] = dict(value.items())
         return {to_json_value(key, max_characters): to_json_value(each, max_characters) for key, each in found.items()}
     return (
         value.hex() if field.name in ("signature", "prevSignature") and value else to_json_value(value, max_characters)

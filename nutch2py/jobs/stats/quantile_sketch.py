@@ -60,7 +60,7 @@ class QuantileSketch:
         for bucket, rows in counts:
             self.counts[bucket] += rows
 
-    def to_json(self) -> list[Any]:
+    def to_json(self) -> list[object]:
         """Return the sketch as JSON types; it must have a value."""
         return [self.count, self.sum, self.minimum, self.maximum, [*self.counts.items()]]
 

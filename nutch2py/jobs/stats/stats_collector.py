@@ -93,7 +93,7 @@ class StatsCollector:
         if other.score_min is not None and other.score_max is not None:
             self._merge_scores(other.score_sum, other.score_min, other.score_max)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the counts as JSON types for :meth:`from_json`."""
         return {
             "sort": self.sort,

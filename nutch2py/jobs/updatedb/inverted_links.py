@@ -16,7 +16,7 @@ from nutch2py.interfaces import ScoredLink
 from nutch2py.mapreduce.mrjob_protocols import decode_sorted_text, descending_sort_key
 from nutch2py.url.keys import reverse_urls
 
-make_scored_link: Callable[[Sequence[Any]], ScoredLink] = partial(tuple.__new__, ScoredLink)
+make_scored_link: Callable[[Sequence[object]], ScoredLink] = partial(tuple.__new__, ScoredLink)
 """``ScoredLink(*fields)`` at half the cost; it is called twice for each link of a batch."""
 PAGE_KIND, _LINK_KIND, DROPPED_KIND = "!", "1", "2"
 _PAGE_BYTE, _LINK_BYTE = ord(PAGE_KIND), ord(_LINK_KIND)

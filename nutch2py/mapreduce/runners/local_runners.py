@@ -43,15 +43,15 @@ class _OneLinePerMapRunner(JobKeyMixin):
 
     reduce_tasks = 1
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: object) -> None:
         if options.get("hadoop_input_format") == NLINE_INPUT_FORMAT:
             options["hadoop_input_format"] = None  # the split of NLineInputFormat is done below
         super().__init__(**options)
 
-    def _split_mapper_input(self, input_paths: Iterator[str], step_num: int) -> list[dict[str, Any]]:
+    def _split_mapper_input(self, input_paths: Iterator[str], step_num: int) -> list[dict[str, object]]:
         if step_num:
             return self._link_inputs(input_paths, step_num)
-        results: list[dict[str, Any]] = []
+        results: list[dict[str, object]] = []
         for path in input_paths:
             with open(path, "rb") as source:  # noqa: PTH123
                 for line in source:
@@ -60,7 +60,7 @@ class _OneLinePerMapRunner(JobKeyMixin):
                     results.append({"file": path, "start": 0, "length": len(line)})
         return results
 
-    def _link_inputs(self, input_paths: Iterator[str], step_num: int) -> list[dict[str, Any]]:
+    def _link_inputs(self, input_paths: Iterator[str], step_num: int) -> list[dict[str, object]]:
         """Pass the files between two steps on without a copy: one task per file."""
         results = []
         for number, path in enumerate(input_paths):
@@ -190,7 +190,7 @@ class InlineRunner(_OneLinePerMapRunner, InlineMRJobRunner):  # type: ignore[mis
     def _invoke_task_func(self, task_type: str, step_num: int, task_num: int) -> Callable[..., None]:
         words = [f"--step-num={step_num}", f"--{task_type}", *self._mr_job_extra_args(local=True)]
 
-        def invoke(stdin: Any, stdout: Any, stderr: Any, wd: str, env: Any) -> None:
+        def invoke(stdin: object, stdout: object, stderr: object, wd: str, env: object) -> None:
             self._mrjob_cls(words).sandbox(stdin, stdout, stderr).execute()
 
         return invoke
@@ -224,7 +224,7 @@ class LocalRunner(_OneLinePerMapRunner, LocalMRJobRunner):  # type: ignore[misc]
 
     job_class: type[Any]
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: object) -> None:
         super().__init__(**options)
         self._tasks: set[ForkedTask] = set()
         self._is_stopping = False

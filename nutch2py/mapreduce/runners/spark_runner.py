@@ -13,7 +13,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
@@ -70,7 +69,7 @@ class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
     reduce_tasks = 1
     last_error_line = ""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: object) -> None:
         if options.get("hadoop_input_format") == NLINE_INPUT_FORMAT:
             options["hadoop_input_format"] = None  # mrjob's harness fails on it
         super().__init__(**options)

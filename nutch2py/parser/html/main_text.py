@@ -152,7 +152,7 @@ _MAX_TEXT_RATIO = 10  # full text of this many characters per character of main 
 _SECTION_TAG = re.compile(r"<(/?)section(?=[\s>])", re.IGNORECASE)
 _HIDDEN_STYLE = re.compile(r"visibility\s{0,9}:\s{0,9}hidden", re.IGNORECASE)
 # fast: skips the fallback algorithms; as accurate here, and a third cheaper
-_TRAFILATURA_OPTIONS: dict[str, Any] = {
+_TRAFILATURA_OPTIONS: dict[str, object] = {
     "fast": True,
     "include_comments": False,
     "include_tables": True,

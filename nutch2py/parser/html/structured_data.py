@@ -21,7 +21,7 @@ from nutch2py.url.url_parts import resolve_url
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-StructuredItem = dict[str, Any]
+StructuredItem = dict[str, object]
 
 
 class StructuredDataLimits(NamedTuple):
@@ -74,12 +74,12 @@ _INPUT_PROPERTIES = {
 _PROPERTY_NAME = re.compile(r"[a-z]{1,20}:[\w:.-]{1,100}", re.IGNORECASE)
 
 
-def extract_structured_data(tree: LexborHTMLParser, html: str, base: str) -> dict[str, Any]:
+def extract_structured_data(tree: LexborHTMLParser, html: str, base: str) -> dict[str, object]:
     """Return the data by kind: ``meta`` (name to values), ``jsonld``, ``microdata``, ``rdfa``, ``links``.
 
     ``html``: the source of the tree; ``base``: the URL to resolve against. Empty kinds are omitted.
     """
-    found: dict[str, Any] = {"meta": _read_meta(tree), "links": _read_links(tree, base)}
+    found: dict[str, object] = {"meta": _read_meta(tree), "links": _read_links(tree, base)}
     if "ld+json" in html:
         found["jsonld"] = list(read_json_ld(html))[: STRUCTURED_DATA_LIMITS.items]
     if "itemscope" in html:
@@ -89,7 +89,7 @@ def extract_structured_data(tree: LexborHTMLParser, html: str, base: str) -> dic
     return {kind: values for kind, values in found.items() if values}
 
 
-def read_json_ld(html: str) -> Iterator[Any]:
+def read_json_ld(html: str) -> Iterator[object]:
     """Yield the objects of JSON-LD scripts, array elements one by one; tolerates comments and trailing commas."""
     for script in _JSON_LD_SCRIPT.finditer(html):
         if len(script[1]) > STRUCTURED_DATA_LIMITS.script_chars:
@@ -196,7 +196,7 @@ class _ItemReader:
             ]
         if identity := next(filter(None, map(attributes.get, self.id_attributes)), None):
             item["id"] = self._count_kept(_resolve_href(self._base, identity))
-        properties: dict[str, list[Any]] = {}
+        properties: dict[str, list[object]] = {}
         waiting = [*self._referenced_elements(node), *list(node.iter())[::-1]]
         while waiting and self._elements_left > 0:
             self._elements_left -= 1
@@ -227,7 +227,7 @@ class _ItemReader:
         """Return elements outside an item that belong to it, in reverse order."""
         return []
 
-    def _read_value(self, node: LexborNode) -> Any:
+    def _read_value(self, node: LexborNode) -> object:
         attributes, tag = node.attributes, node.tag or ""
         if attributes.get("content") is not None:
             return (attributes["content"] or "").strip()[: STRUCTURED_DATA_LIMITS.value_chars]
@@ -257,7 +257,7 @@ class _ItemReader:
         self._kept_chars_left -= _text_length(value)
         return value
 
-    def _add_value(self, properties: dict[str, list[Any]], names: str, value: Any, length: int) -> None:
+    def _add_value(self, properties: dict[str, list[object]], names: str, value: object, length: int) -> None:
         """Add a value under each of its names; its length counts once per name."""
         for name in names.split()[: STRUCTURED_DATA_LIMITS.values]:
             values = properties.setdefault(self._count_kept(name[: STRUCTURED_DATA_LIMITS.value_chars]), [])
@@ -266,7 +266,7 @@ class _ItemReader:
                 values.append(value)
 
 
-def _text_length(value: Any) -> int:
+def _text_length(value: object) -> int:
     """Return the approximate length of a value in characters."""
     texts = value.values() if isinstance(value, dict) else (value,)
     return _VALUE_COST + sum(len(text) for text in texts if isinstance(text, str))
@@ -297,7 +297,7 @@ class _RdfaReader(_ItemReader):
         vocabulary = self._find_vocabulary(node)
         return [each if ":" in each else vocabulary + each for each in names]
 
-    def _read_value(self, node: LexborNode) -> Any:
+    def _read_value(self, node: LexborNode) -> object:
         attributes = node.attributes
         if attributes.get("content") is None and attributes.get("resource"):
             return _resolve_href(self._base, attributes["resource"])

@@ -126,7 +126,7 @@ def _gunzip(body: bytes, max_bytes: int) -> bytes:
 class _EntryBuilder:
     """Collects the data of an entry element."""
 
-    def __init__(self, element: Any) -> None:
+    def __init__(self, element: object) -> None:
         self.element = element
         self.parts: dict[str, str] = {}
         self.extensions: dict[str, list[str]] = {}

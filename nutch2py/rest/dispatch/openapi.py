@@ -21,14 +21,14 @@ _REF_TEMPLATE = "#/components/schemas/{name}"
 _PATH_PARAM = re.compile(r"{(\w+)(?::\w+)?}")
 
 
-def build_document(operations: Sequence[Operation]) -> dict[str, Any]:
+def build_document(operations: Sequence[Operation]) -> dict[str, object]:
     """Return the OpenAPI 3.1 document of operations."""
     types = [each for one in operations for each in (one.response_type, one.body_type) if each not in (None, str)]
     queries = [one.query_type for one in operations if one.query_type is not None]
     described = [*types, *queries, ProblemDetails, *PATH_PARAM_TYPES.values()]
     schemas, components = msgspec.json.schema_components(described, ref_template=_REF_TEMPLATE)
     schema_of = {id(kind): schema for kind, schema in zip(described, schemas, strict=True)}
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, dict[str, object]] = {}
     for one in operations:
         path = _PATH_PARAM.sub(r"{\1}", one.path)
         paths.setdefault(path, {})[one.method.lower()] = _operation_object(one, schema_of, components)

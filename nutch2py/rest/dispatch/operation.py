@@ -25,7 +25,7 @@ from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.http_error import HttpError, storage_error
 from nutch2py.rest.job_control.job_requests import Identifier, PropertyName
 
-PATH_PARAM_TYPES: Mapping[str, Any] = {"id": Identifier, "name": PropertyName}
+PATH_PARAM_TYPES: Mapping[str, object] = {"id": Identifier, "name": PropertyName}
 """Types of path parameters."""
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 _MAX_FORM_FIELDS = 20

@@ -130,7 +130,7 @@ class StopQuery(Struct, kw_only=True, frozen=True):
 
 
 def _job_info(job: JobProcess) -> JobInfo:
-    result: dict[str, Any] = {} if job.exit_code is None else {"exitCode": job.exit_code}
+    result: dict[str, object] = {} if job.exit_code is None else {"exitCode": job.exit_code}
     if job.job == "generate" and "-batchId" in job.command_args:
         result["generate.batch.id"] = job.command_args[job.command_args.index("-batchId") + 1]
     message = job.message or ("OK" if job.state in (JobProcessState.RUNNING, JobProcessState.FINISHED) else "")

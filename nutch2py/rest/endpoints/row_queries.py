@@ -62,7 +62,7 @@ def scan_rows(
 
     A scan stops after :data:`SCAN_SECONDS` seconds, so that no request reads the whole table.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     size = 0
     deadline = time.monotonic() + SCAN_SECONDS
     for key, page in open_store(conf, WebPage).scan(TableQuery(fields | _ALWAYS_READ, keys)):

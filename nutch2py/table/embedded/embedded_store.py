@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 from weakref import finalize
 
 from nutch2py.conf.configuration import Configuration
@@ -50,7 +50,7 @@ class EmbeddedStore(DataStore[R]):
         self._max_rows = conf.get_int("gora.buffer.write.limit", 10_000)
         self._max_bytes = conf.get_int("storage.buffer.write.bytes", 32 << 20)
         self._files: table_files.TableFiles | None = None
-        self._finalizer: finalize[[table_files.TableFiles], Any] | None = None
+        self._finalizer: finalize[[table_files.TableFiles], object] | None = None
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, path: str) -> Self:

@@ -199,7 +199,7 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
     is_unknown_to_yarn = False
     """Whether the ResourceManager has reported that it does not know the application."""
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, **options: object) -> None:
         if options.get("libjars"):  # the hosts of the splits are known
             options["hadoop_input_format"] = locality.PLACED_SPLITS_FORMAT
         super().__init__(**options)

@@ -145,7 +145,7 @@ def _unpack(packed: bytes) -> list[Any]:
     return parts
 
 
-def _is_well_formed(parts: Any) -> bool:
+def _is_well_formed(parts: object) -> bool:
     """Return whether a decoded value is a list of time, values by qualifier and, optionally, times by qualifier."""
     if type(parts) is not list or len(parts) not in (2, 3) or type(parts[0]) is not int:
         return False
@@ -155,7 +155,7 @@ def _is_well_formed(parts: Any) -> bool:
     return True
 
 
-def _add_checksum(parts: tuple[Any, ...]) -> bytes:
+def _add_checksum(parts: tuple[object, ...]) -> bytes:
     body = _encode(parts)
     return _CHECKSUM_HEADER.pack(_CHECKSUM_MARK, zlib.crc32(body)) + body
 
