@@ -64,6 +64,14 @@ LONG = {
     "jobs/test_due_scan.py::test_due_index_chooses_same_rows_as_full_scan[200]": "fewer random tables are tried",
     "jobs/test_due_scan_hbase.py::test_due_index_chooses_same_rows_as_full_scan[50]": "fewer random tables are tried",
     "jobs/test_batch_lists_hbase.py::test_hbase_long_list_is_split_and_deleted[50]": "a list is long by its size alone",
+    "jobs/test_batch_report.py::test_batch_states_match_rows_after_any_job_order[3]": "one order of jobs is tried",
+    **dict.fromkeys(
+        (
+            f"jobs/test_full_disk.py::test_full_disk_ends_job_with_reason[exporttable-{number}]"
+            for number in (122, 27, 30)
+        ),
+        "the index meets the same errors",
+    ),
     "jobs/test_hostile.py::test_hostile_hosts_do_not_slow_honest_ones": "all honest pages are indexed",
     **dict.fromkeys(
         (
@@ -144,10 +152,13 @@ def servers_of(item: pytest.Item) -> set[str]:
     return {*getattr(item, "fixturenames", ()), *(mark.args[0] for mark in item.iter_markers("server"))}
 
 
+def _module_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
+
+
 def needs_service(item: pytest.Item) -> bool:
     """Return whether a test needs a real server, a browser, or minutes of processes; the inner loop omits it."""
-    module = item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
-    return module in SERVICE_MODULES or not SERVICE_FIXTURES.isdisjoint(servers_of(item))
+    return _module_of(item) in SERVICE_MODULES or not SERVICE_FIXTURES.isdisjoint(servers_of(item))
 
 
 def is_long(nodeid: str) -> bool:
@@ -171,8 +182,16 @@ def service_group_of(nodeid: str) -> str:
 
 
 def in_order(items: list[pytest.Item]) -> None:
-    """Put the tests of the groups above first."""
-    items.sort(key=lambda item: _RANK.get(group_of(item.nodeid), len(_RANK)))
+    """Put the tests of the groups above first, then the modules that take long.
+
+    Begun last, one of these would keep a worker busy alone at the end.
+    """
+
+    def rank(item: pytest.Item) -> int:
+        group = group_of(item.nodeid)
+        return _RANK.get(group, len(_RANK) + (_module_of(item) not in SERVICE_MODULES))
+
+    items.sort(key=rank)
 
 
 class GroupScheduling(LoadScopeScheduling):  # type: ignore[misc]

@@ -23,6 +23,7 @@ import pkgutil
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -241,6 +242,7 @@ def use_of(pattern: re.Pattern[Any], methods: set[str]) -> Callable[[Any], objec
     return everywhere
 
 
+@cache
 def methods_of(package: ModuleType) -> dict[str, set[str]]:
     """Return which methods of a pattern its module calls, as ``module:name`` -> names."""
     found: dict[str, set[str]] = {}

@@ -174,6 +174,7 @@ OPTIONS = [
 
 @pytest.mark.parametrize("options", OPTIONS)
 def test_mapreduce_ranks_equal_in_memory_ranks(conf, monkeypatch, options):
+    conf.set("pagerank.iterations", 5)
     for name, value in options.items():
         conf.set(name, value)
     monkeypatch.setattr(graph_blocks, "PAGES_PER_BLOCK", 64)  # several of all there is
