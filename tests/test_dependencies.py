@@ -40,6 +40,7 @@ RUN_NOT_IMPORTED = {
     "openapi-python-client": "a command",
     "schemathesis": "a command",
     "pytest-cov": "scripts/test --coverage",
+    "wordfreq": "its word lists are read: the package itself would load tokenizers",
     "check-jsonschema": "a command: tests/test_workflows.py",
 }
 """Declared packages that no line imports, and what they are for."""

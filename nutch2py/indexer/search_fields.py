@@ -64,9 +64,9 @@ def build_search_fields(
         if name in TEXT_FIELDS:
             if name == "url":
                 values = [unquote(value, errors="ignore")[:2000] for value in values]
-            analysed = [words(value) for value in values]
-            texts[name] = [" ".join(each) for each in analysed]
-            content = analysed if name == "content" else content
+            analysed = [analyzer.word_and_extra_terms(value, lang) for value in values]
+            texts[name] = [" ".join(chain(*each)) for each in analysed]
+            content = [terms for terms, _ in analysed] if name == "content" else content
         elif name in EXACT_FIELDS:
             exact.extend(f"{name}={value.lower()}" for value in values if len(value) <= _MAX_EXACT_CHARACTERS)
         elif name not in _UNSEARCHED_FIELDS:

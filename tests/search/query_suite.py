@@ -154,8 +154,8 @@ QUERIES = {
     "haeuser OR hauser": "haus",
     "Suchmaschine": "suche | maschine",
     "strassen münchen": "strasse",
-    "Bücher Garten": "buecher | garten",
-    "Bücher über den Garten": "buecher | garten",
+    "Bücher Garten": "buecher garten",
+    "Bücher über den Garten": "buecher garten",
     "gärtner": "garten buecher",
 }
 

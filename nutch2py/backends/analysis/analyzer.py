@@ -6,6 +6,9 @@ alphabetic scripts are lower-cased, stemmed by the rules of the page's language
 Japanese, Korean and scripts that write no spaces and have no dictionary here (Thai, Lao, Khmer, Burmese) are split
 into bigrams of characters.
 
+A page is indexed by more than its words: by the parts of compounds, and by joined and separated spellings
+(:meth:`Analyzer.page_terms`). These extra terms follow the words, so that phrases and positions stay as written.
+
 A change of the terms makes existing indexes incompatible: increase :data:`ANALYSIS_VERSION` then.
 
 Chinese can also be split into single characters, which serves as the baseline of relevance measurements.
@@ -21,9 +24,23 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from nutch2py.backends.analysis.compounds import (
+    COMPOUND_LANGUAGES,
+    get_splitter,
+    iter_subcompounds,
+    lexicon_version,
+)
 from nutch2py.backends.analysis.dictionaries import read_dictionaries
-from nutch2py.backends.analysis.folding import Folding, get_folding
+from nutch2py.backends.analysis.folding import Folding, fold_width, get_folding
 from nutch2py.backends.analysis.stemming import STEMMER_NAMES, analysis_language, get_stemmer, is_stopword
+from nutch2py.backends.analysis.word_forms import (
+    fold_letters,
+    iter_joined_words,
+    name_spans,
+    prepare_for_stemmer,
+    replace_names,
+    split_number,
+)
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.support.bounded_cache import BoundedDict, word_cache
@@ -52,8 +69,12 @@ class CharacterSegmenter:
         """Ignore a user word: every character is a word already."""
 
 
-ANALYSIS_VERSION = 2
-"""Current rules. Indexes of layout 1 use version 1: English stemming only, and no folding except width."""
+ANALYSIS_VERSION = 3
+"""Current rules.
+
+Version 1: English stemming only, and no folding except width. Version 2: no plain letters (``œ``), no names with signs
+(``C++``), no extra terms, and fewer tables of OpenCC.
+"""
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = (
@@ -70,14 +91,17 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
 _ASCII_SEPARATORS = bytes(code if bytes([code]).isalnum() or code == 0x27 else 0x20 for code in range(256))
 
 
-def _token_pattern(bigram_scripts: str) -> re.Pattern[str]:
-    sign, letter = (rf"(?:[^\W{more}_{_HAN}{bigram_scripts}]|[{_COMBINING_MARKS}])" for more in ("", r"\d"))
+def _token_pattern(bigram_scripts: str, marks: str = _COMBINING_MARKS) -> re.Pattern[str]:
+    sign, letter = (rf"(?:[^\W{more}_{_HAN}{bigram_scripts}]|[{marks}])" for more in ("", r"\d"))
     return re.compile(rf"[{_HAN}]+|[{bigram_scripts}]+|{sign}+(?:['’]{letter}+)*")
 
 
 _TOKEN_PATTERNS = {1: _token_pattern(_UNSPACED), 2: _token_pattern(_UNSPACED + _HANGUL)}
+_HEBREW_MARKS = "\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
+_TOKEN_PATTERNS[3] = _token_pattern(_UNSPACED + _HANGUL, _COMBINING_MARKS + _HEBREW_MARKS)
 _HAN_START = re.compile(f"[{_HAN}]")
 _BIGRAM_START = {1: re.compile(f"[{_UNSPACED}]"), 2: re.compile(f"[{_UNSPACED}{_HANGUL}]")}
+_BIGRAM_START[3] = _BIGRAM_START[2]
 _KANA_RUN = re.compile("[\u3041-\u3096\u309d-\u309f]+|[\u30a1-\u30ff\u31f0-\u31ff]+|[^\u3041-\u30ff\u31f0-\u31ff]+")
 _KANA = re.compile("[\u3041-\u30ff]")
 _MAX_KANA_WORD = 4  # characters; a longer run is searched by its bigrams, since it may be several words
@@ -106,11 +130,15 @@ TermSequence = tuple[str, ...]
 class QueryWord(NamedTuple):
     """A word of a query.
 
-    ``alternatives``: a page matches when it contains all term sequences of one alternative. The first is the English
-    one.
+    Attributes:
+        alternatives: A page matches when it contains all term sequences of one alternative. The first is the English
+            one.
+        parts: The parts of a compound, in each language that divides it. A page that contains all terms of one of them
+            matches, too, with a lower weight.
     """
 
     alternatives: tuple[tuple[TermSequence, ...], ...]
+    parts: tuple[TermSequence, ...] = ()
 
 
 class ChineseGranularity(NamedTuple):
@@ -170,6 +198,7 @@ class Analyzer:
         self._folding = text_folding or get_folding("")
         self._token_pattern, self._bigram_start = _TOKEN_PATTERNS[rules_version], _BIGRAM_START[rules_version]
         self._term_caches: dict[str, BoundedDict[str]] = {}
+        self._extra_caches: dict[str, BoundedDict[tuple[str, ...]]] = {}
         self._jieba_mode: Literal["search", "default"] = "search" if granularity.fine_pages else "default"
 
     @classmethod
@@ -183,7 +212,7 @@ class Analyzer:
         chinese = conf.get_trimmed("index.chinese", "words")
         if chinese not in ("words", "characters"):
             raise ConfigurationError(f"index.chinese is {chinese!r}: write words or characters")
-        variants = "" if rules_version == 1 else read_dictionaries(conf, "index.variants.file")
+        variants = "" if rules_version == 1 else read_dictionaries(conf, "index.variants.file", rules_version)
         text = "" if chinese == "characters" else read_dictionaries(conf, "index.userdict.file")
         parts = (line.split("#")[0].split() for line in text.splitlines())
         fold = get_folding(variants).fold
@@ -197,6 +226,8 @@ class Analyzer:
         """Version stored with an index: texts analysed by another version have other terms."""
         digest = hashlib.md5("\n".join(self.user_words).encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
         folded = f"{self.rules_version}" if self.rules_version == 1 else f"{self.rules_version}+{self._folding.version}"
+        if self.rules_version > 2 and lexicon_version():
+            folded += f"+{lexicon_version()}"
         if self.by_character:
             return f"{folded}+characters"
         return (
@@ -222,10 +253,27 @@ class Analyzer:
         try:
             return self._term_caches[code]
         except KeyError:
+            folds = self.rules_version > 2
             cache = self._term_caches[code] = word_cache(
-                _stem_english if code == "en" else lambda word: _stem_word(word, code)
+                (lambda word: _stem_english(word, folds))
+                if code == "en"
+                else lambda word: _stem_word(word, code, folds)
             )
             return cache
+
+    def _extra_cache(self, code: str) -> BoundedDict[tuple[str, ...]]:
+        """Return the cache from alphabetic words to the extra terms of pages that contain them."""
+        try:
+            return self._extra_caches[code]
+        except KeyError:
+            cache = self._extra_caches[code] = word_cache(lambda word: self._find_extra_terms(word, code))
+            return cache
+
+    def _find_extra_terms(self, word: str, code: str) -> tuple[str, ...]:
+        known = self._term_cache(code)
+        if number := split_number(word):
+            return tuple(known[part] for part in number)
+        return tuple(dict.fromkeys(known[part] for part in _compound_parts(word, code))) if word.isalpha() else ()
 
     def fold(self, text: str) -> str:
         """Return a text with the folding applied: full width as ASCII, simplified characters."""
@@ -242,19 +290,53 @@ class Analyzer:
             lang: The page's field ``lang``.
 
         """
+        return self._analyse(text, analysis_language(lang))[0]
+
+    def page_terms(self, text: str, lang: str = "en") -> list[str]:
+        """Return the terms by which a text of a page is indexed: its words, and once each, extra terms.
+
+        Extra terms are the parts of compounds (``auto`` of ``Autoversicherung``) and of words with a number (``iphone``
+        and ``15`` of ``iPhone15``), and the joined spelling of a word with a hyphen (``wifi`` of ``Wi-Fi``). They count
+        once however often their words occur, which gives them less weight.
+        """
+        return [term for terms in self.word_and_extra_terms(text, lang) for term in terms]
+
+    def word_and_extra_terms(self, text: str, lang: str = "en") -> tuple[list[str], list[str]]:
+        """Return the terms of the words of a text, as :meth:`index_terms` does, and its extra terms."""
         code = analysis_language(lang)
+        terms, words = self._analyse(text, code)
+        if self.rules_version < 3:
+            return terms, []
+        words = [*dict.fromkeys(words)]
+        joined = [word for _, _, word in iter_joined_words(text)]
+        found = filter(None, map(self._extra_cache(code).__getitem__, words))
+        extra = dict.fromkeys(map(self._term_cache(code).__getitem__, joined)) if joined else {}
+        for some in found:
+            extra.update(dict.fromkeys(some))
+        return terms, [*extra]
+
+    def _analyse(self, text: str, code: str) -> tuple[list[str], list[str]]:
+        """Return the terms of a text, and its alphabetic words as they are written."""
         known = self._term_cache(code)
         if text.isascii():
-            return [*map(known.__getitem__, split_ascii_words(text))]
+            words = split_ascii_words(replace_names(text) if self.rules_version > 2 else text)
+            return [*map(known.__getitem__, words)], words
         terms: list[str] = []
+        words = []
+        folded = self._folding.fold(text).text
+        if self.rules_version > 2:
+            folded = replace_names(folded)
         # No word crosses a space, so the fast ASCII path also serves the ASCII parts of mixed texts.
-        for is_ascii, parts in groupby(self._folding.fold(text).text.split(), str.isascii):
+        for is_ascii, parts in groupby(folded.split(), str.isascii):
             part = " ".join(parts)
             if is_ascii:
-                terms += map(known.__getitem__, split_ascii_words(part))
+                some = split_ascii_words(part)
+                words += some
+                terms += map(known.__getitem__, some)
                 continue
             for run in self._token_pattern.findall(part):
                 if run < "\u0e01":
+                    words.append(run)
                     terms.append(known[run])
                 elif _HAN_START.match(run):
                     terms.extend(self._han_terms(run, code))
@@ -262,7 +344,7 @@ class Analyzer:
                     terms.extend(pair for piece in self._split_scripts(run) for pair in bigrams(piece))
                 else:
                     terms.append(known[run])
-        return terms
+        return terms, words
 
     def _han_terms(self, run: str, code: str) -> list[str]:
         if code == "ja" and self.rules_version > 1 and not self.by_character:
@@ -279,17 +361,21 @@ class Analyzer:
         space, such as ``debian.org``, are one word.
         """
         folded = self._folding.fold(text).text
+        if self.rules_version > 2:
+            folded = replace_names(folded)
         codes = ["en", *sorted({*languages} - {"en"})]
         units: list[QueryWord] = []
         joined: list[str] = []  # alphabetic runs without a space between them
-        end = -1  # of the last one
+        start = end = -1  # of the first and of the last one
 
         def close() -> None:
             if joined:
+                used = [code for code in codes if code != "ja"]
+                spellings = [joined, *self._other_spellings(joined, folded[start:end])]
                 rows = dict.fromkeys(
-                    tuple(self._term_cache(code)[run] for run in joined) for code in codes if code != "ja"
+                    tuple(self._term_cache(code)[run] for run in runs) for runs in spellings for code in used
                 )
-                units.append(QueryWord(tuple((row,) for row in rows)))
+                units.append(QueryWord(tuple((row,) for row in rows), self._parts_of(joined, used)))
                 joined.clear()
 
         for match in self._token_pattern.finditer(folded):
@@ -303,11 +389,28 @@ class Analyzer:
             elif paired:
                 units.extend(self._bigram_query_words(run))
             else:
+                start = start if joined else match.start()
                 joined.append(run)
             end = -1 if han or paired else match.end()
         close()
         content_words = [unit for unit in units if not self._is_particle(unit)]
         return content_words or units
+
+    def _other_spellings(self, runs: list[str], text: str) -> list[list[str]]:
+        """Return other spellings of adjacent words of a query, such as ``wifi`` for ``wi-fi``."""
+        if self.rules_version < 3:
+            return []
+        if len(runs) == 1:
+            number = split_number(runs[0])
+            return [[*number]] if number else []
+        return [[joined] for _, _, joined in iter_joined_words(text) if len(runs) == 2]
+
+    def _parts_of(self, runs: list[str], codes: list[str]) -> tuple[TermSequence, ...]:
+        """Return the parts of a compound of a query, in each of the languages that divide it."""
+        if self.rules_version < 3 or len(runs) != 1 or COMPOUND_LANGUAGES.isdisjoint(codes):
+            return ()
+        rows = (tuple(self._term_cache(code)[part] for part in _split_compound(runs[0], code)) for code in codes)
+        return tuple(dict.fromkeys(row for row in rows if row))
 
     def _han_query_words(self, run: str, codes: list[str]) -> list[QueryWord]:
         whole = self._segmenter.cut(run, hmm=True)
@@ -357,12 +460,33 @@ class Analyzer:
         return tuple(parts) if len(parts) > 1 and "".join(parts) == word else ()
 
     def tokens(self, text: str, lang: str = "en") -> Iterator[TextToken]:
-        """Yield the words of a text with their offsets, for highlighting. Overlapping words come longest last."""
+        """Yield the words of a text with their offsets and all their terms, for highlighting; not all in order."""
         code = analysis_language(lang)
         known = self._term_cache(code)
+        if self.rules_version < 3:
+            yield from self._word_tokens(text, code, known, None)
+            return
+        extra = self._extra_cache(code)
+        at = 0
+        for start, end, name in name_spans(fold_width(text)):
+            yield from _moved(self._word_tokens(text[at:start], code, known, extra), at)
+            yield TextToken(start, end, (known[name],))
+            at = end
+        yield from _moved(self._word_tokens(text[at:], code, known, extra), at)
+        for start, end, word in iter_joined_words(text):
+            yield TextToken(start, end, (known[word],))
+
+    def _word_tokens(
+        self, text: str, code: str, known: BoundedDict[str], extra: BoundedDict[tuple[str, ...]] | None
+    ) -> Iterator[TextToken]:
+        """Yield the words of a text without names with signs."""
+
+        def terms_of(word: str) -> tuple[str, ...]:
+            return (known[word], *extra[word]) if extra is not None else (known[word],)
+
         if text.isascii():
             for match in _ASCII_WORD.finditer(text):
-                yield TextToken(match.start(), match.end(), (known[match.group()],))
+                yield TextToken(match.start(), match.end(), terms_of(match.group()))
             return
         folded = self._folding.fold(text)
         for match in self._token_pattern.finditer(folded.text):
@@ -376,35 +500,58 @@ class Analyzer:
                         yield TextToken(*folded.original_span(start + i, start + i + len(pair)), (pair,))
                     start += len(piece)
             else:
-                yield TextToken(*folded.original_span(start, match.end()), (known[run],))
+                yield TextToken(*folded.original_span(start, match.end()), terms_of(run))
 
 
-def _fold_word(word: str) -> str:
-    """Return a word in lower case, without accents."""
+def _moved(tokens: Iterable[TextToken], offset: int) -> Iterator[TextToken]:
+    for token in tokens:
+        yield TextToken(token.start + offset, token.end + offset, token.terms)
+
+
+def _split_compound(word: str, code: str) -> tuple[str, ...]:
+    """Return the parts of a compound of a language, empty for any other word."""
+    splitter = get_splitter(code) if code in COMPOUND_LANGUAGES else None
+    return splitter.split(word.lower()) if splitter is not None else ()
+
+
+def _compound_parts(word: str, code: str) -> Iterator[str]:
+    """Yield the parts of a compound, the compounds within it, and their parts."""
+    parts = _split_compound(word, code)
+    for part in iter_subcompounds(parts, word.lower()) if parts else ():
+        yield part
+        yield from _split_compound(part, code)
+
+
+def _fold_word(word: str, folds_letters: bool) -> str:
+    """Return a word in lower case, without accents; ``folds_letters``: with plain letters, too."""
     folded = word[:_MAX_WORD_LENGTH].lower()
     if not folded.isascii():
         decomposed = unicodedata.normalize("NFKD", folded)
         folded = unicodedata.normalize("NFC", _ACCENTS.sub("", decomposed)).replace("’", "'").replace("ß", "ss")
         folded = "".join(folded.lower().split()) or word
+        if folds_letters and not folded.isascii():
+            folded = fold_letters(folded) or folded
     return folded
 
 
-def _stem_english(word: str) -> str:
+def _stem_english(word: str, folds_letters: bool) -> str:
     """Return the term of a word of an alphabetic script in an English page."""
-    folded = _fold_word(word)
+    folded = _fold_word(word, folds_letters)
     if "'" in folded:
         folded = folded.removesuffix("'s").replace("'", "") or folded
     return get_stemmer("en")(folded) if _STEMMABLE_ENGLISH_WORD.fullmatch(folded) else folded
 
 
-def _stem_word(word: str, code: str) -> str:
+def _stem_word(word: str, code: str, folds_letters: bool) -> str:
     """Return the term of a word in a page of another language: stemmed first, then stripped of accents."""
     plain = unicodedata.normalize("NFKC", word[:_MAX_WORD_LENGTH].lower()).replace("’", "'")
     if "'" in plain:
         plain = (plain.rpartition("'")[2] if code in _ELISION_LANGUAGES else plain.replace("'", "")) or plain
+    if folds_letters:
+        plain = prepare_for_stemmer(plain, code) or plain
     if not _STEMMABLE_WORD.fullmatch(plain):
-        return _stem_english(plain) if plain.isascii() else _fold_word(plain)
-    return _fold_word(get_stemmer(code)(plain)) or _fold_word(plain)
+        return _stem_english(plain, folds_letters) if plain.isascii() else _fold_word(plain, folds_letters)
+    return _fold_word(get_stemmer(code)(plain), folds_letters) or _fold_word(plain, folds_letters)
 
 
 @lru_cache(maxsize=4)

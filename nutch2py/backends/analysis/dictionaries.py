@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from nutch2py.backends.analysis.opencc_variants import OPENCC, read_opencc_variants
+from nutch2py.backends.analysis.opencc_variants import OPENCC, read_first_opencc_variants, read_opencc_variants
 from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError
 
 _COMMENT = re.compile(r"(?<!\S)#.*")
 
 
-def read_dictionaries(conf: Configuration, name: str) -> str:
-    """Return the joined texts of the files that a property names."""
+def read_dictionaries(conf: Configuration, name: str, rules_version: int = 3) -> str:
+    """Return the joined texts of the files that a property names; ``rules_version``: version of the text analysis."""
     return "\n".join(
-        read_opencc_variants() if file == OPENCC else _read_dictionary(conf, name, file)
+        (read_opencc_variants() if rules_version > 2 else read_first_opencc_variants())
+        if file == OPENCC
+        else _read_dictionary(conf, name, file)
         for file in conf.get_strings(name)
     )
 

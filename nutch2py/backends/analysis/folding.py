@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 # One character for one, so that offsets into the text stay valid.
 _ASCII_OF_FULL_WIDTH = {0xFF01 + i: 0x21 + i for i in range(94)} | {0x3000: 0x20}
+_RARE_IDEOGRAPHS = "\U00020000-\U0003ffff"
 _FULL_WIDTH = re.compile("[\uff01-\uff5e\u3000]")
 _HALF_WIDTH = re.compile("[\uff66-\uff9f\uffa0-\uffdc]+")  # Katakana (voiced ones are two characters) and Hangul
 
@@ -155,9 +156,16 @@ def _compose_half_width(text: str, offsets: list[tuple[int, int]]) -> str:
 
 
 def _any_character_pattern(characters: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern that matches one of the characters; a pattern that never matches when there are none."""
+    """Return a pattern that matches one of the characters; a pattern that never matches when there are none.
+
+    It matches all rare ideographs (beyond the first 65,536 characters) if it matches one: a set with single ones of
+    them is searched one by one.
+    """
     distinct = sorted({*characters})
-    return re.compile(f"[{re.escape(''.join(distinct))}]") if distinct else re.compile("(?!)")
+    if not distinct:
+        return re.compile("(?!)")
+    frequent = re.escape("".join(each for each in distinct if each <= "\uffff"))
+    return re.compile(f"[{frequent}{_RARE_IDEOGRAPHS if distinct[-1] > chr(0xFFFF) else ''}]")
 
 
 @lru_cache(maxsize=4)

@@ -69,12 +69,14 @@ class ReadOnlyIndexView:
         new.replace(self.path / META_FILE)
 
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Current layout of an index; ``index -reindex`` rebuilds an index of another layout from the table.
 
-Older layouts are still read and written: 1 with its own analysis rules, 2 without columns for filters, and 3, whose
-scores change only with their documents.
+Older layouts are still read and written, with the text analysis that they were made with: 1 with English rules only, 2
+without columns for filters, 3, whose scores change only with their documents, and 4, without the terms of analysis 3.
 """
+_ANALYSIS_VERSIONS = {1: 1, 2: 2, 3: 2, 4: 2}
+"""Layout -> version of the text analysis; the current one for other layouts."""
 _OLDEST_SCHEMA_VERSION = 1
 SCORE_COLUMNS_LAYOUT = 4
 """First layout whose scores can be replaced alone: ``pagerank`` is a column, and weights have room in their buckets."""
@@ -149,7 +151,7 @@ class IndexDirectory:
         layout = found.get("schema") if isinstance(found, dict) else None
         readable = range(_OLDEST_SCHEMA_VERSION, SCHEMA_VERSION + 1)
         self.layout = layout if isinstance(layout, int) and layout in readable else SCHEMA_VERSION
-        self.analyzer = Analyzer.from_conf(conf, rules_version=min(self.layout, ANALYSIS_VERSION))
+        self.analyzer = Analyzer.from_conf(conf, rules_version=_ANALYSIS_VERSIONS.get(self.layout, ANALYSIS_VERSION))
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> IndexDirectory:
