@@ -224,11 +224,13 @@ class TestCommand:
         assert row.startswith("| made | 8 | 1.000 | 1.000 | +0.000 (+0.000 to +0.000) |")
         (questions, _) = json.loads((folder / "json").read_text())
         assert questions["queries"]["2"]["product"]["documents"][0] == "3"
-        assert main([*arguments, "-collections", "made", "-limit", "1", "-reindex"]) == 0
+        before = ["-before", str(folder / "json")]
+        assert main([*arguments, *before, "-collections", "made", "-limit", "1", "-reindex"]) == 0
         output = capsys.readouterr()
         assert "crawled in" not in output.err
         assert f"Questions, {REPORTING} half" in output.out
         assert "| made | 1 | 1.000 |" in output.out
+        assert "| made | 1 | 1.000 | 1.000 | +0.000 (+0.000 to +0.000) |" in output.out.partition("since json")[2]
 
     def test_no_collection_is_a_failure(self, folder: Path) -> None:
         assert main(["-folder", str(folder / "files"), "-collections", "missing"]) == 1

@@ -21,7 +21,7 @@ from bench.judged.baseline import Bm25
 from bench.judged.collection import BOTH, HALVES, REPORTING, JudgedCollection, keyword_collection
 from bench.judged.product import CrawledCollection
 from bench.judged.readers import read_trec
-from bench.judged.report import ROWS, Comparison, SystemResult, print_head, print_means, print_row
+from bench.judged.report import ROWS, Comparison, SystemResult, print_changes, print_head, print_means, print_row
 from bench.judged.sources import SOURCES, CollectionError, load
 from nutch2py.errors import InputError
 
@@ -52,6 +52,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             for comparison in these:
                 print_row(comparison)
             print_means(these)
+    if args.before is not None:
+        print_changes([each[place] for place in (0, 1) for each in comparisons], args.before)
     if args.json is not None:
         results = [each.to_dict() for pair in comparisons for each in pair]
         args.json.write_text(json.dumps(results, ensure_ascii=False, indent=1), encoding="utf-8")
@@ -115,6 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-keep", type=Path, metavar="FOLDER", help="keep crawls here, and use those that are there")
     parser.add_argument("-reindex", action="store_true", help="index kept crawls again")
     parser.add_argument("-json", type=Path, metavar="FILE", help="write the results of each query to this file")
+    parser.add_argument("-before", type=Path, metavar="FILE", help="compare with an earlier run, a file of -json")
     parser.add_argument(
         "-D", action="append", default=[], metavar="PROPERTY=VALUE", help="a property of the crawl; can be repeated"
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.judged.collection import JudgedCollection
@@ -78,14 +80,35 @@ class Comparison(NamedTuple):
         return {"collection": self.collection.name, "queries": queries}
 
 
-def print_head(title: str) -> None:
+def print_head(title: str, columns: Sequence[str] = _HEAD) -> None:
     """Print the head of a Markdown table."""
-    print(f"\n{title}\n\n| {' | '.join(_HEAD)} |\n|---|{'--:|' * (len(_HEAD) - 1)}", flush=True)
+    print(f"\n{title}\n\n| {' | '.join(columns)} |\n|---|{'--:|' * (len(columns) - 1)}", flush=True)
 
 
 def print_row(comparison: Comparison) -> None:
     """Print the row of a collection."""
     print(f"| {' | '.join(comparison.cells())} |", flush=True)
+
+
+def print_changes(comparisons: Sequence[Comparison], before: Path) -> None:
+    """Print nDCG@10 of the product beside that of an earlier run (a file of ``-json``), for the queries of both."""
+    earlier = {each["collection"]: each["queries"] for each in json.loads(before.read_text(encoding="utf-8"))}
+    print_head(
+        f"nDCG@10 of the product since {before.name}", ("collection", "queries", "before", "now", "change (95 %)")
+    )
+    changes: list[float] = []
+    for each in comparisons:
+        old, new = earlier.get(each.collection.name, {}), each.product.metrics
+        keys = [key for key in new if key in old]
+        values = [[new[key][NDCG] for key in keys], [old[key]["product"][NDCG] for key in keys]]
+        if keys:
+            now, then = (sum(each) / len(keys) for each in values)
+            change = compare_rankings(*values)
+            interval = f"{change.mean:+.3f} ({change.ci_low:+.3f} to {change.ci_high:+.3f})"
+            print(f"| {each.collection.name} | {len(keys)} | {then:.3f} | {now:.3f} | {interval} |", flush=True)
+            changes.append(change.mean)
+    if changes:
+        print(f"| **mean** | | | | {sum(changes) / len(changes):+.3f} |", flush=True)
 
 
 def print_means(comparisons: Sequence[Comparison]) -> None:
