@@ -69,9 +69,9 @@ def _select(config: pytest.Config, items: list[pytest.Item], is_selected: Callab
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add the marks ``long`` and ``service``, deselect what is long, and sort the tests by their groups for workers.
+    """Add the marks ``long`` and ``service``, deselect long tests, and sort the tests by their groups for workers.
 
-    What is long runs when ``-m`` names it, whatever else ``-m`` says.
+    Long tests run when ``-m`` names them, whatever else ``-m`` contains.
     """
     for item in items:
         if is_long(item.nodeid):
@@ -106,10 +106,7 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
 def _closed_tables() -> Iterator[None]:
     """Close the tables that a module's tests left open: each holds address space, and one run opens hundreds."""
     yield
-    with table_files.environments_lock():
-        for opened in table_files._open_tables.values():
-            opened.close()
-        table_files._open_tables.clear()
+    table_files.close_all()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Kills that count: one hits when it meets a process at work whose job has not finished, and a test needs its hits."""
+"""Counted kills: one hits when it meets a working process of an unfinished job; a test requires hits."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Kills:
         group: bool = False,
         finished: Callable[[], bool] = _never,
     ) -> bool:
-        """Strike a process; return whether that hit. ``finished`` is asked after it: had its job ended before?"""
+        """Strike a process; return whether that hit. ``finished`` is called afterwards: had its job ended before?"""
         return self.count(strike(process, number, group=group) and not finished())
 
     def count(self, hit: bool) -> bool:

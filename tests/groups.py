@@ -1,4 +1,4 @@
-"""How tests are divided among workers that run side by side: what shares a server or a module stays together.
+"""Groups of tests for parallel workers: tests that share a server or a module stay together.
 
 A worker takes one group after the other and starts the servers that they use. xdist_group is not used: pytest-xdist 3.8
 adds the group to a test's id in a way that pytest 9.2 passes over.
@@ -36,7 +36,7 @@ GROUPS = {
     ),
     "site": ("jobs/test_real_site",),
 }  # fmt: skip
-"""Modules that stay together. The longest are first: begun last, one of them would keep a worker busy alone at the end.
+"""Modules that stay together. The longest are first: started last, one would keep a single worker busy at the end.
 
 Every other module is a group of its own.
 """

@@ -2,15 +2,15 @@
 
 ``assert_linear(function, shapes)`` runs a function on inputs of n, 2n and 4n characters. Linear work takes four times
 as long for 4n as for n, quadratic work sixteen times; the bound lies between. It must grow so at both steps, and again
-at 2n to 8n: a library may take another way at some length (``str.find`` does at 30,000), and memory that is asked of
-the system anew at each call costs more from some size on. A machine that is busy with other things makes single
+at 2n to 8n: a library may take another way at some length (``str.find`` does at 30,000), and requesting memory from
+the system at each call costs more from some size on. A machine that is busy with other things makes single
 runs slow, never fast: the fastest of several counts, and one attempt that is clearly linear is enough.
 
 Shapes are functions from a length to an input, as ``repeated("a/", head="http://h/")`` makes them: repeated and
 alternated characters, openings that are never closed, near misses. Several are measured as one (a shape that grows with
 the square outweighs the others at these lengths); when such a group fails, the shape that is to blame is looked for.
 
-What remembers results measures nothing: give the function behind the memory.
+A cached function measures nothing: pass the function below the cache.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def repeated(piece: str, head: str = "", tail: str = "") -> Shape:
 
 
 def repetitions(pieces: list[str], heads: list[str], tails: list[str]) -> dict[str, Shape]:
-    """Return the shapes of each piece with each head and tail, by a name that tells them."""
+    """Return the shapes of each piece with each head and tail, by a name that describes them."""
     return {
         f"{head!r} + {piece!r} * n + {tail!r}": repeated(piece, head, tail)
         for piece in pieces
@@ -70,7 +70,7 @@ def assert_linear(function: Callable[[Any], object], shapes: Mapping[str, Shape]
                 for name in group
                 if _grows(function, [shapes[name]], longest) and _grows(function, [shapes[name]], 2 * longest)
             ]
-            if slow:  # else none alone: a machine with other work to do, for what is linear is so in sum
+            if slow:  # else no single one: the machine is busy, since linear functions are linear in sum
                 raise AssertionError(f"grows faster than its input: {', '.join(slow)}")
 
 
@@ -121,7 +121,7 @@ def _seconds(function: Callable[[Any], object], values: list[Any], times: int) -
 
 
 def patterns_of(package: ModuleType) -> dict[str, re.Pattern[str]]:
-    """Return the compiled patterns that stand in the modules of a package, as ``module:name``."""
+    """Return the compiled patterns in the modules of a package, as ``module:name``."""
     return {
         f"{module.__name__.removeprefix(package.__name__ + '.')}:{name}": value
         for module in _modules(package)
@@ -133,7 +133,7 @@ def patterns_of(package: ModuleType) -> dict[str, re.Pattern[str]]:
 def near_misses(pattern: re.Pattern[Any]) -> dict[str, Shape]:
     """Return shapes that nearly match: an example of the pattern up to each of its repeats, and that over and over.
 
-    They end as no example does. What the repeat comes after is repeated with it, too: a search begins anew at each.
+    They end as no example does. What the repeat comes after is repeated with it, too: a search restarts at each.
     """
     kind = type(pattern.pattern)
     shapes: dict[str, Shape] = {}
@@ -148,7 +148,7 @@ def near_misses(pattern: re.Pattern[Any]) -> dict[str, Shape]:
 
 
 def _repeats(tree: Any, before: str) -> Iterator[tuple[str, str]]:
-    """Yield an example of what stands before each repeat, and of what is repeated."""
+    """Yield an example of the part before each repeat, and of the repeated part."""
     text = before
     for operator, value in tree:
         name = str(operator)
@@ -165,7 +165,7 @@ def _repeats(tree: Any, before: str) -> Iterator[tuple[str, str]]:
 
 
 def _choices(tree: Any) -> list[str]:
-    """Return examples of what is repeated: of each branch one."""
+    """Return examples of the repeated part: one of each branch."""
     for operator, value in tree:
         inner = value[-1] if str(operator) == "SUBPATTERN" else tree if str(operator) == "BRANCH" else None
         if str(operator) == "BRANCH":
@@ -177,7 +177,7 @@ def _choices(tree: Any) -> list[str]:
 
 
 def _example(tree: Any) -> str:
-    """Return a text that an expression matches, repeats taken once; look-arounds are passed over."""
+    """Return a text that an expression matches, repeats taken once; look-arounds are ignored."""
     found = ""
     for operator, value in tree:
         match str(operator):

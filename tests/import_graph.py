@@ -1,4 +1,4 @@
-"""What modules import, by their syntax trees, and the distributions that it comes from."""
+"""Imports of modules, by their syntax trees, and the distributions that they come from."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = {"Hbase_thrift": "happybase"}
 """Modules that a package makes when it is imported, and the package."""
+DOCUMENTED = {"_asdict", "_current_frames", "_exit", "_fields", "_replace"}
+"""Public names of the standard library that start with an underscore."""
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
 
 
 def canonical(name: str) -> str:
@@ -53,7 +59,7 @@ def installed() -> dict[str, set[str]]:
 
 
 def paths(tree: ast.AST) -> set[str]:
-    """Return the strings of a module that may be dotted names: Scrapy is told by them what to import."""
+    """Return the strings of a module that may be dotted names: Scrapy imports what they name."""
     strings = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
     return {text for text in strings if re.fullmatch(r"\w+(\.\w+)+", text)}
 

@@ -27,7 +27,7 @@ def environment(**more: str) -> dict[str, str]:
 def install(folder: Path) -> Path:
     """Build the wheel and install it below ``folder``, with the libraries of the tests' environment; return its Python.
 
-    The command ``nutch2py`` stands beside it.
+    The command ``nutch2py`` is next to it.
     """
     built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT)
     assert built.returncode == 0, built.stderr

@@ -1,4 +1,4 @@
-"""Libraries of a few lines of C that stand between a program and the system's (LD_PRELOAD)."""
+"""Small libraries in C between a program and the C library (LD_PRELOAD)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory a process of a test has held."""
+"""Peak memory of a process of a test."""
 
 from pathlib import Path
 

@@ -44,12 +44,12 @@ def wait_until(condition: Callable[[], object]) -> None:
     """Wait for something that a busy machine does in minutes; fail where it will never be."""
     until = time.monotonic() + _NEVER
     while not condition():
-        assert time.monotonic() < until, "what is waited for has not come"
+        assert time.monotonic() < until, "the condition has not become true"
         time.sleep(0.05)
 
 
 def alive(pid: int) -> bool:
-    """Tell whether a process is there and has not ended (a zombie has)."""
+    """Return whether a process exists and has not ended (a zombie has)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

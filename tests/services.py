@@ -1,4 +1,4 @@
-"""What tests of real servers have in common: instances run by scripts/services, removed at the end."""
+"""Real servers for tests: instances run by scripts/services, removed at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What small sites of tests have in common: answers with a body, and no word of clients that are killed."""
+"""Base of the small sites of tests: responses with a body, and no log of clients that are killed."""
 
 from __future__ import annotations
 

@@ -172,8 +172,8 @@ class TestTheTableOfUpdatedb:
 def test_generated_large_table_has_no_other_due_rows(conf: Configuration, tmp_path: Path) -> None:
     size.build(conf, 300)
     index = open_store(conf, WebPage).due_index()
-    figures, now = index.statistics(), now_ms()
-    assert (figures.total, figures.status[CrawlStatus.FETCHED], len(figures.scores) > 100) == (300, 300, True)
+    statistics, now = index.statistics(), now_ms()
+    assert (statistics.total, statistics.status[CrawlStatus.FETCHED], len(statistics.scores) > 100) == (300, 300, True)
     assert index.count([TimeSpan(0, now)], 300) == 0
     assert index.count([TimeSpan(0, now + 31 * 86_400_000)], 300) == 300
     (tmp_path / "folder").mkdir()

@@ -1,4 +1,4 @@
-"""What is remembered of the web has a bound in bytes: no cache has keys that a stranger makes as long as he likes."""
+"""Caches of data from the web are bounded in bytes: no other cache has keys of a length that strangers choose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OURS = {
     "support/java_exceptions.py": "names in this program",
     "table/hbase/hbase_admin.py": "the configuration",
     "table/hbase/gora_mapping.py": "the configuration",
-    "table/hbase/thrift_client/wire.py": "columns, whose names are URLs of links at the longest: some megabytes",
+    "table/hbase/thrift_client/wire.py": "columns; the longest names are URLs of links: some megabytes",
     "table/embedded/storage/avro_schema.py": "a file of ours",
     "table/embedded/due_keys.py": "two cells, of which eight and four bytes count",
     "url/rule_files.py": "lines of the user's files",
@@ -35,7 +35,7 @@ OURS = {
     "search/query/synonyms.py": "the texts of files of the configuration",
     "support/bounded_cache.py": "",
 }
-"""What the keys of a cache without a bound in bytes are."""
+"""Keys of the caches without a bound in bytes."""
 
 
 def test_long_keys_are_not_cached() -> None:

@@ -17,12 +17,12 @@ COLLECT = [sys.executable, "-m", "pytest", "-o", "addopts=", "--strict-markers",
 
 
 def test_collection_in_another_process_yields_same_test_ids(request: pytest.FixtureRequest) -> None:
-    """It begins later, hashes otherwise, and lives elsewhere."""
+    """It starts later, with another hash seed and another folder."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"}
-    told = subprocess.run(COLLECT, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
-    names = [name for name in told.stdout.splitlines() if "::" in name]
+    done = subprocess.run(COLLECT, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    names = [name for name in done.stdout.splitlines() if "::" in name]
     assert len(names) > 5000
     ours = {item.nodeid for item in request.session.items}
     expected: list[Any] = [SimpleNamespace(nodeid=name) for name in names if name in ours]

@@ -1,4 +1,4 @@
-"""Configuration: what wins, what values mean, and what is said when they are malformed."""
+"""Configuration: precedence, meaning of values, and messages for malformed ones."""
 
 from __future__ import annotations
 

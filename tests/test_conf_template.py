@@ -74,7 +74,7 @@ def test_created_paths_are_returned(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "message"),
     [
         (["init", " "], 255, "init names no folder: write init DIR, or init . for this one"),
         (["init", "n" * 300], 3, "File name too long: name another folder"),
@@ -89,7 +89,7 @@ def test_invalid_path_is_rejected(
     capsys: pytest.CaptureFixture[str],
     words: list[str],
     code: int,
-    told: str,
+    message: str,
 ) -> None:
     """No device gives its place to a file, as it would to root."""
     monkeypatch.chdir(tmp_path)
@@ -98,7 +98,7 @@ def test_invalid_path_is_rejected(
     assert main(["inject", "seeds"]) == 0
     before = sorted(tmp_path.iterdir())
     assert main(words) == code
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert sorted(tmp_path.iterdir()) == before
     assert not any(path.is_file() for path in (tmp_path / "pipe", Path("/dev/null")))
 

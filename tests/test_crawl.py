@@ -228,7 +228,7 @@ READING: dict[str, Callable[[Crawl], Any]] = {
 }
 MAKING = {"inject", "freegen", "import_", "hostinject"}
 ELSEWHERE = {"search", "solrdedup", "close", "for_console"}
-"""What asks the index, or nothing."""
+"""Search of the index, or None."""
 
 
 def public(described: type) -> set[str]:

@@ -1,4 +1,4 @@
-"""The Python interface within a program: its folder, threads, signals, callbacks, and what a job leaves behind."""
+"""The Python interface within a program: its folder, threads, signals, callbacks, and the cleanup of jobs."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def test_close_releases_everything_jobs_opened(tmp_path: Path, site_url: str) ->
         batch = crawl.generate().batch_id
         crawl.fetch(batch)
         assert crawl.page(f"{site_url}/0") is not None
-        assert [path for path in table_files._open_tables if path.startswith(str(tmp_path))]
+        assert [files for files in table_files.list_open() if files.path.is_relative_to(tmp_path)]
     gc.collect()  # some of what a job made refers to itself
-    assert [path for path in table_files._open_tables if path.startswith(str(tmp_path))] == []
+    assert [files for files in table_files.list_open() if files.path.is_relative_to(tmp_path)] == []
     assert crawl.page(f"{site_url}/0") is not None  # it can be used again
     crawl.close()
 
@@ -102,8 +102,8 @@ def test_sigterm_handler_of_program_is_kept(tmp_path: Path) -> None:
         signal.signal(signal.SIGTERM, before)
 
 
-class Refused(Exception):
-    """What a callback of these tests raises."""
+class CallbackError(Exception):
+    """Raised by a callback of these tests."""
 
 
 @pytest.mark.parametrize("callback", ["on_line", "on_progress", "on_warning"])
@@ -111,14 +111,14 @@ class Refused(Exception):
 def test_callback_exception_is_raised(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], callback: str, runner: str
 ) -> None:
-    def refuse(_: object) -> None:
-        raise Refused(callback)
+    def fail(_: object) -> None:
+        raise CallbackError(callback)
 
     settings = {**properties(runner), "partition.url.mode": "bogus"}
     with Crawl(f"embedded:{tmp_path}", properties()) as crawl:
         crawl.inject(["http://example.org/"])
-    refusing: dict[str, Any] = {callback: refuse}
-    with Crawl(f"embedded:{tmp_path}", settings, **refusing) as crawl, pytest.raises(Refused, match=callback):
+    failing: dict[str, Any] = {callback: fail}
+    with Crawl(f"embedded:{tmp_path}", settings, **failing) as crawl, pytest.raises(CallbackError, match=callback):
         crawl.generate()
     assert capfd.readouterr() == ("", "")
 

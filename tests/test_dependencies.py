@@ -1,4 +1,4 @@
-"""Dependencies tell the truth: what is imported is declared, and what is declared is used."""
+"""Imported dependencies are declared, and declared ones are used."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def outside_functions(tree: ast.Module) -> Iterator[ast.stmt]:
 
 
 def _spark(_: Configuration) -> None:
-    spark_runner._find_spark_submit()
+    spark_runner.find_spark_submit()
 
 
 def _pdf(conf: Configuration) -> None:
@@ -98,7 +98,7 @@ def _pdf(conf: Configuration) -> None:
     raise ConfigurationError(parse.args[0])  # it fails one page, not the job
 
 
-LOCKED = samples.compound(standard("VelvetSweatshop"))  # made while the package is there
+LOCKED = samples.compound(standard("VelvetSweatshop"))  # made while the package is installed
 
 
 def _workbook(conf: Configuration) -> None:
@@ -106,7 +106,7 @@ def _workbook(conf: Configuration) -> None:
 
 
 def _main_text(_: Configuration) -> None:
-    main_text._load_extractor.cache_clear()
+    main_text.load_extractor.cache_clear()
     main_text.require_trafilatura("parser.html.main.text")
 
 
@@ -124,7 +124,7 @@ WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
         r"solr\.zookeeper\.hosts needs the package kazoo: install nutch2py\[cloud\]",
     ),
 }
-"""What comes to a package of an extra, and what is said when it is not there."""
+"""Input for a package of an extra, and the message without the package."""
 
 
 @pytest.mark.parametrize("module", WITHOUT)
@@ -185,7 +185,7 @@ def modules_of_tasks() -> set[str]:
 def test_package_archive_contains_imports_of_tasks() -> None:
     known = trees("nutch2py")
     tasks = {of for name in modules_of_tasks() for module in imported(known[name]) if (of := distribution_of(module))}
-    travelling = {canonical(name) for name in package_archive._required_libraries()}
+    travelling = {canonical(name) for name in package_archive.required_libraries()}
     of_other_pythons = {
         canonical(one.name)
         for one in map(Requirement, PROJECT["project"]["dependencies"])
@@ -207,7 +207,7 @@ def test_package_archive_contains_imports_of_tasks() -> None:
 
 
 def _holds(requirement: Requirement, extras: list[str]) -> bool:
-    """Tell whether a requirement holds here, with any of some extras."""
+    """Return whether a requirement applies here, with any of some extras."""
     marker = requirement.marker
     return marker is None or any(marker.evaluate({"extra": extra}) for extra in extras)
 

@@ -20,7 +20,7 @@ TRANSLATED = {
     "table/hbase/thrift_client/hbase_errors.py:error_conditions": "HBase throws DoNotRetryIOException for many things",
     "backends/servers/elastic_client.py:ElasticClient._to_failure": "shortens OpenSSL's message, decides nothing",
 }
-"""Where words are looked at, and why there is nothing else to go by."""
+"""Places that examine the text of an error, with the reason why nothing else identifies it."""
 
 _TEXTS = frozenset({"str", "repr", "format", "message_of", "first_line"})
 _PARTS = frozenset({"args", "strerror", "message", "reason", "text", "msg"})
@@ -107,7 +107,7 @@ class Words(ast.NodeVisitor):
         self.found.append((".".join(self._where), node.lineno))
 
     def _is_text(self, node: ast.AST) -> bool:
-        """Tell whether an expression is the text of an exception, or is made of one."""
+        """Return whether an expression is the text of an exception, or is made of one."""
         match node:
             case ast.Name(id=name):
                 return name in self._texts
@@ -158,7 +158,7 @@ def test_no_code_decides_by_exception_text() -> None:
         for where, line in questions(path.read_text(encoding="utf-8")):
             found.setdefault(f"{path.relative_to(PACKAGE).as_posix()}:{where}", []).append(line)
     assert found.keys() - TRANSLATED.keys() == set(), found
-    assert TRANSLATED.keys() - found.keys() == set(), "no longer looks at words: take it off the list"
+    assert TRANSLATED.keys() - found.keys() == set(), "no longer examines text: take it off the list"
 
 
 @pytest.mark.parametrize(

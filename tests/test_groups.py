@@ -63,7 +63,7 @@ def test_service_modules_and_fixtures_exist(request: pytest.FixtureRequest) -> N
 
 
 def test_long_test_ids_exist() -> None:
-    """A name in the list that no test has would leave out nothing, and a new one would not be run at all."""
+    """An unused name in the list would skip nothing, and a test of a new one would not run at all."""
     modules = sorted({f"tests/{name.partition('::')[0]}" for name in LONG})
     command = [
         sys.executable,

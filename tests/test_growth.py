@@ -18,10 +18,10 @@ def test_assert_linear_linear_work_passes() -> None:
 
 
 def test_assert_linear_value_error_is_accepted() -> None:
-    def refuse(text: str) -> None:
+    def reject(text: str) -> None:
         raise ValueError(text)
 
-    assert_linear(refuse, SHAPES)
+    assert_linear(reject, SHAPES)
 
 
 def test_assert_linear_other_error_is_raised() -> None:

@@ -1,7 +1,7 @@
 """Everything that sees the bytes of the web, besides URLs and documents, in time that grows with their number.
 
 Formats are measured in ``tests/parser/formats/test_growth.py``, URLs in ``tests/url/test_growth.py``, robots.txt and
-sitemaps beside their other tests, patterns in ``test_growth_of_patterns.py``. Here stand pages as a whole with every
+sitemaps next to their other tests, patterns in ``test_growth_of_patterns.py``. Here are pages as a whole with every
 filter, headers, listings, lines of files, queries and requests; and the check that no plug-in was forgotten.
 """
 
@@ -71,10 +71,10 @@ def parser_of(kind: type, **properties: str) -> Callable[[str], object]:
 
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a limit bounds is bounded, so a small one shows the rest."""
+    """Parts with a limit are bounded, so a small limit shows the rest."""
     for size in ("_SHORT_PAGE_CHARS", "_MANY_TAGS"):
         monkeypatch.setattr(html_limits, size, 0)
-    monkeypatch.setattr(outlinks, "_MAX_ANCHOR_CHARS", 1000)
+    monkeypatch.setattr(outlinks, "MAX_ANCHOR_CHARS", 1000)
 
 
 @pytest.mark.usefixtures("small_bounds")
@@ -95,7 +95,7 @@ def test_main_text_of_marks_and_elements_uses_bounded_memory() -> None:
     assert_linear(extract_main_text, shapes, 65_536)
     assert extract_main_text(head + "<em>x</em> y<br>" * 2000 + "<b>last</b>").split("\n")[-1].strip().endswith("last")
     assert extract_main_text(head + "<br>x" * 14_000).count("x") == 14_000
-    assert extract_main_text(head + "<br>x" * 31_000) == ""  # the whole text is there all the same
+    assert extract_main_text(head + "<br>x" * 31_000) == ""  # the whole text is kept
 
 
 def _table(piece: str, head: str = "") -> Callable[[int], str]:

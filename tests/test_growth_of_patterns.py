@@ -1,7 +1,7 @@
 """Every regular expression that sees the bytes of the web is measured: a new one cannot be forgotten.
 
-Patterns that stand in a module under a name are measured by what nearly matches them. Any other call of :mod:`re`
-stands in a list here, with the test that measures it or the reason why none has to.
+Named patterns of a module are measured by texts that nearly match them. Any other call of :mod:`re`
+is listed here, with the test that measures it or the reason why none has to.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ ROOMS: dict[str, ModuleType] = {
     "url": nutch2py.url,
 }
 SHORT = {
-    "indexer:document_dates:_ZONE_SUFFIX": "64 characters of a date are looked at",
-    "indexer:document_dates:_ZONE_BEFORE_YEAR": "64 characters of a date are looked at",
+    "indexer:document_dates:_ZONE_SUFFIX": "only 64 characters of a date are parsed",
+    "indexer:document_dates:_ZONE_BEFORE_YEAR": "only 64 characters of a date are parsed",
     "parser:html.html_limits:_ATTRIBUTE_PARTS": "its input ends with an attribute: see tests/parser/test_growth.py",
     "search:engines.explanation_tree:_TERM_PATTERN": "a query has 1,000 characters at most",
 }
@@ -106,7 +106,7 @@ def test_pattern_time_is_linear(name: str) -> None:
 
 @pytest.mark.parametrize("function", [
     index_creativecommons.license_terms,
-    index_more._disposition_filename,
+    index_more.disposition_filename,
     language_identifier.language_code,
     lambda text: re.split("[-_]", text),
 ], ids=["terms_of", "file_name", "language_code", "split"])  # fmt: skip

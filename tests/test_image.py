@@ -66,9 +66,9 @@ def run(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_image_contains_program_without_build_tools(image: Path) -> None:
-    told = run(image, "version", "-json")
-    assert told.returncode == 0, told.stderr
-    assert json.loads(told.stdout)["nutch2py"]
+    done = run(image, "version", "-json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["nutch2py"]
     packages = {path.name for path in (image / "opt" / "nutch2py").glob("lib/python*/site-packages/*")}
     assert not {"pip", "hatchling", "editables"} & packages
     assert (image / "opt" / "nutch2py" / "share" / "man" / "man1" / "nutch2py.1").is_file()

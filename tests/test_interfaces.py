@@ -1,4 +1,4 @@
-"""What plug-ins must have and may have: said in one module, written on the pages, and never looked for by name."""
+"""Required and optional members of plug-ins: defined in one module, documented, and never looked up by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.test_plugins import built_ins
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "nutch2py"
 LOOKED_UP = {
-    ("plugins/plugin_list.py", "main"): "a class that the command plugin is asked to run",
+    ("plugins/plugin_list.py", "main"): "a class that the command plugin runs on request",
     ("mapreduce/driver.py", "copy_output"): "runners of mrjob, ours and those of the package",
     ("mapreduce/driver.py", "explain"): "runners of mrjob, ours and those of the package",
     ("mapreduce/lock_check.py", "CLOCK_BOOTTIME"): "a clock that only Linux has",

@@ -87,12 +87,12 @@ def test_tests_kill_only_through_kills() -> None:
         if not ast.unparse(node).endswith(ours)
     ]
     listed = [
-        # of the browser, and of the task that has one: whether another is there, or none is left, is looked at
+        # of the browser, and of the task that has one: whether another exists, or none is left, is checked
         *["tests.browser.test_hostile_pages: task.kill"],
         "tests.browser.test_hostile_pages: os.kill",
         *["tests.browser.test_browser_start: task.send_signal", "tests.browser.test_browser_start: task.kill"],
-        *["tests.fetcher.test_signal_handling: os.kill"] * 3,  # the process itself; how its loop ends is looked at
-        "tests.indexer.test_score_updates: os.kill",  # the process itself, at a step; its exit code is looked at
+        *["tests.fetcher.test_signal_handling: os.kill"] * 3,  # the process itself; the end of its loop is checked
+        "tests.indexer.test_score_updates: os.kill",  # the process itself, at a step; its exit code is checked
         *["tests.kill.points: os.killpg", *["tests.kill.points: os.kill"] * 3],  # which note where they strike
         "tests.kill.test_harness: os.kill",  # of the process itself, which takes it
         "tests.counted_kills: os.killpg",
@@ -105,15 +105,15 @@ def test_tests_kill_only_through_kills() -> None:
         "tests.outages.test_outages: subject.kill",
         *["tests.outages.test_proxy: proxy.kill"] * 2,
         "tests.outages.outage_trials: subject.kill",
-        "tests.crawl_loop.test_crawl_command: process.send_signal",  # at a page under way; its exit code is looked at
+        "tests.crawl_loop.test_crawl_command: process.send_signal",  # at a page under way; its exit code is checked
         *["tests.scrapy_projects.test_hostile_projects: spider.send_signal"] * 2,
         "tests.scrapy_projects.test_tutorial: spider.send_signal",  # at a page that is under way: its server knows
-        "tests.server.test_serve: process.send_signal",  # of the server, whose exit code and last line are looked at
+        "tests.server.test_serve: process.send_signal",  # of the server, its exit code and last line are checked
         "tests.server.test_serve: process.kill",
         "tests.soak.soak_run: process.kill",  # that of a process which may have ended
-        "tests.test_crawl_process: os.kill",  # the process itself, which goes on
+        "tests.test_crawl_process: os.kill",  # the process itself, which continues
         "tests.test_image: server.send_signal",  # of a server that is only asked to end
-        "tests.test_scripts: os.kill",  # of a script, whose exit code is looked at
+        "tests.test_scripts: os.kill",  # of a script, its exit code is checked
         "tests.test_services: crawl.send_signal",  # at a page that is under way: its server knows
     ]
     assert sorted(found) == sorted(listed)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 
 from tests.conftest import ROOT
-from tests.import_graph import trees
+from tests.import_graph import DOCUMENTED, is_private, trees
 
 _OLD_WORDS = re.compile(
     r"\b(anew|once more|begun|goes on|go on|told|tells?|telling|asked for|who asks|asks for|nobody|what comes of"
@@ -20,6 +21,61 @@ _OLD_WORDS = re.compile(
 _PER_THOUSAND_LINES = 2.0
 _BAD_OPENINGS = ("What", "Who", "How", "Tell whether")
 _LOOK_TWICE = 600  # lines: a longer module often holds a second thought
+_PRIVATE_USES: dict[str, dict[str, list[str]]] = {
+    "a step of an algorithm that is measured or compared with a simple one": {
+        "backends.test_solr_client": ["_send_request"],
+        "browser.test_hostile_pages": ["_url"],
+        "fetcher.test_feeder": ["_source"],
+        "fuzz.operator_targets": ["_read_file"],
+        "parser.formats.test_pdf": ["_Char"],
+        "parser.test_mime": ["_unescape"],
+        "table.test_embedded_damage": ["_pack"],
+        "table.test_hbase_parts": ["_send"],
+        "test_docs": ["_actions", "_option_string_actions"],
+        "test_nutch_commands": ["_actions"],
+        "url.test_basic_normalizer": ["_normalize"],
+        "url.test_growth": ["_normalize", "_uts46"],
+    },
+    "steps of a write or a job that the test counts, fails or interrupts": {
+        "browser.test_hostile_pages": ["_take_snapshot"],
+        "fetcher.test_fetch_by_name": ["_resolve"],
+        "jobs.test_generate": ["_write"],
+        "jobs.test_job_lock": ["_build_metadata", "_update_holders"],
+        "jobs.test_order_of_writes": ["_write"],
+        "kill.test_harness": ["_schedule"],
+        "table.test_embedded_damage": ["_add_checksum"],
+    },
+    "state with a bound that no result shows": {
+        "fetcher.test_dns": ["_cache"],
+        "fetcher.test_feeder": ["_queues"],
+        "fetcher.test_http_cases": ["_counts"],
+        "fetcher.test_queues": ["_idle_queues", "_page_counts", "_queues", "_ready_heap"],
+        "fetcher.test_robots": ["_find_grams", "_rule_sets", "_rules", "_wildcards"],
+        "indexer.test_embedded": ["_pending"],
+        "indexer.test_score_updates": ["_SegmentView"],
+        "jobs.clocks": ["_clocks"],
+        "parser.test_filters_more": ["_rules"],
+        "parser.test_outlink_filter": ["_accept_cache"],
+        "parser.test_parse_worker": ["_used_seconds"],
+        "search.test_synonyms": ["_alternatives"],
+        "server.test_access_tokens": ["_buckets"],
+        "table.test_embedded": ["_sample_keys"],
+        "table.test_mapped_memory": ["_address_ranges"],
+        "test_bounded_cache": ["_status_schemas", "_write_avro"],
+        "test_retry": ["_reported_since"],
+        "url.test_normalizers": ["_cache"],
+    },
+    "a process, thread or stream that the test ends or drives itself": {
+        "jobs.test_job_lock": ["_thread"],
+        "mapreduce.test_driver": ["_closed", "_relay_log", "_report_status", "_show", "_started"],
+        "mapreduce.test_hadoop": ["_await_watchdog", "_watch_output"],
+        "parser.test_decompression_bombs": ["_worker"],
+        "search.test_prefix_terms": ["_searcher"],
+        "server.test_serve": ["_uvicorn"],
+        "table.test_hbase_failures": ["_gateways"],
+    },
+}
+"""Private names of the package that tests use, by test module, with the reason why they have no public seam."""
 
 
 def test_public_class_names_occur_once() -> None:
@@ -115,3 +171,51 @@ def test_long_modules_are_listed() -> None:
         if (count := len(path.read_text("utf-8").splitlines())) > _LOOK_TWICE
     }
     assert sorted(long) == []
+
+
+def private_uses() -> dict[str, set[str]]:
+    """Return the private names of the package that each test module imports, reads, sets or names in a string."""
+    ours = {name for tree in trees("nutch2py").values() for node in ast.walk(tree) for name in _names(node)}
+    ours = {*filter(is_private, ours)} - DOCUMENTED
+    found = defaultdict(set)
+    for module, tree in trees("tests").items():
+        own = {name for node in ast.walk(tree) for name in _defined(node)}
+        used = {name for node in ast.walk(tree) for name in _used(node)}
+        found[module.removeprefix("tests.")] = used & ours - own
+    return {module: names for module, names in found.items() if names}
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        yield node.name
+    elif isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+
+
+def _defined(node: ast.AST) -> Iterator[str]:
+    stored = not isinstance(node, ast.Name | ast.Attribute) or isinstance(node.ctx, ast.Store)
+    if stored and (not isinstance(node, ast.Attribute) or ast.unparse(node.value) in ("self", "cls")):
+        yield from _names(node)
+
+
+def _used(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) not in ("cls", "super()"):
+        yield node.attr
+    elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("nutch2py"):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.Constant) and re.fullmatch(r"nutch2py\.[\w.]+", str(node.value)):
+        yield str(node.value).rpartition(".")[2]
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("attr"):
+        yield from (str(argument.value) for argument in node.args[1:2] if isinstance(argument, ast.Constant))
+
+
+def test_tests_use_no_other_private_names() -> None:
+    """A new test needs a documented seam: a parameter, or a public constant or attribute with a docstring."""
+    listed = {
+        f"{module}: {name}" for uses in _PRIVATE_USES.values() for module, names in uses.items() for name in names
+    }
+    found = {f"{module}: {name}" for module, names in private_uses().items() for name in names}
+    assert sorted(found - listed) == []
+    assert sorted(listed - found) == [], "no longer used: take it off the list"

@@ -21,7 +21,7 @@ _OTHERWISE = {"lock_check.py": "the list of locks is damaged"}
 """Files with an error that names running jobs, but is not a conflict with them."""
 
 
-def refusals(source: str) -> Iterator[tuple[str, int]]:
+def rejections(source: str) -> Iterator[tuple[str, int]]:
     """Yield the class and the line of each error with a message about other running jobs."""
     for node in ast.walk(ast.parse(source)):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("Error")):
@@ -37,7 +37,7 @@ def test_busy_errors_are_subclasses_of_locked_error() -> None:
     found = [
         (path.name, kind, line)
         for path in sorted(PACKAGE.rglob("*.py"))
-        for kind, line in refusals(path.read_text(encoding="utf-8"))
+        for kind, line in rejections(path.read_text(encoding="utf-8"))
     ]
     assert len(found) >= 4
     wrong = [
@@ -50,4 +50,4 @@ def test_busy_errors_are_subclasses_of_locked_error() -> None:
 
 @pytest.mark.parametrize("words", ['f"{x} has been locked by another process"', '"wait: " + "fetch is at work"'])
 def test_busy_error_scanner_finds_raised_errors(words: str) -> None:
-    assert [*refusals(f"def f():\n    raise InputError({words})\n")] == [("InputError", 2)]
+    assert [*rejections(f"def f():\n    raise InputError({words})\n")] == [("InputError", 2)]

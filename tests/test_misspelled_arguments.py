@@ -134,7 +134,7 @@ def test_shipped_configuration_reports_nothing_mistyped() -> None:
 
 @pytest.mark.parametrize("batch_id", ["-reindex", "-ALL", "-all ", "--all", "-", "-x"])
 def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: Path, batch_id: str) -> None:
-    """Given by a program, too; a batch of that name would make every job refuse it for ever."""
+    """Given by a program, too; every job would reject a batch of that name for ever."""
     conf.set("http.agent.name", "test")
     crawl = Crawl(conf)
     jobs: list[Callable[[str], object]] = [crawl.fetch, crawl.parse, crawl.updatedb]
@@ -260,7 +260,7 @@ def test_unreadable_conf_folder_is_named_in_error(tmp_path: Path, monkeypatch: p
 def test_unreadable_index_error_does_not_suggest_deletion(
     conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Broken it is to be made anew; but who may not read one must not be told to delete it."""
+    """A broken index is to be rebuilt; the error of a missing permission must not suggest deletion."""
     folder = IndexDirectory.from_conf(conf)
     folder.path.mkdir(parents=True)
     folder.open_or_create()
@@ -279,17 +279,17 @@ def test_unreadable_index_error_does_not_suggest_deletion(
 def test_index_locks_of_other_user_error_does_not_suggest_deletion(
     lock: str, lacks: str, conf: Configuration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Readers write a lock of tantivy, too; who may not is told which right lacks, and not that the disk is full."""
+    """Readers write a lock of tantivy, too; the error names the missing permission, not a full disk."""
     folder = IndexDirectory.from_conf(conf)
     folder.path.mkdir(parents=True)
     folder.open_or_create()
     file = folder.path / f".tantivy-{lock}.lock"
     file.unlink(missing_ok=True)
     file.mkdir()  # which not even root can write
-    refused = folder.path / lacks
-    monkeypatch.setattr(os, "access", lambda path, mode: not (mode & os.W_OK and Path(path) == refused))
+    missing = folder.path / lacks
+    monkeypatch.setattr(os, "access", lambda path, mode: not (mode & os.W_OK and Path(path) == missing))
     opened = folder.open if lock == "meta" else lambda: _write_one(conf)
-    with pytest.raises(IndexingError, match=f"give this user the right to write {refused}(; run it again)?$"):
+    with pytest.raises(IndexingError, match=f"give this user the right to write {missing}(; run it again)?$"):
         opened()
 
 
@@ -304,18 +304,18 @@ CLOSED = """
 import os, sys
 from pathlib import Path
 from nutch2py.__main__ import main
-sys.argv[1:], told = ["--version"], sys.argv[1]
+sys.argv[1:], report_path = ["--version"], sys.argv[1]
 for number in range(3):
     os.close(number)
 main()
 found = [(os.readlink(f"/proc/self/fd/{number}"), os.get_inheritable(number)) for number in range(3)]
-Path(told).write_text(repr(found))
+Path(report_path).write_text(repr(found))
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="there is no /proc")
 def test_closed_standard_streams_are_not_reused_for_files(tmp_path: Path) -> None:
     """Else a line that is written to the number of standard error would go into a table."""
-    told = tmp_path / "told"
-    subprocess.run([sys.executable, "-c", CLOSED, str(told)], check=False)
-    assert told.read_text() == repr([("/dev/null", True)] * 3)
+    report = tmp_path / "message"
+    subprocess.run([sys.executable, "-c", CLOSED, str(report)], check=False)
+    assert report.read_text() == repr([("/dev/null", True)] * 3)

@@ -1,4 +1,4 @@
-"""docs/nutch-commands.md: every command of Nutch has a row, and what a row names here is there."""
+"""docs/nutch-commands.md: every command of Nutch has a row, and commands named in a row exist."""
 
 from __future__ import annotations
 
@@ -87,18 +87,18 @@ def rows(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("text", "names"), [(TWO, NUTCH_2), (ONE, NUTCH_1)])
 def test_nutch_command_page_lists_every_command_and_option(text: str, names: dict[str, str]) -> None:
-    told: dict[str, set[str]] = {}
+    found: dict[str, set[str]] = {}
     for theirs, _ in rows(text):
         for words in re.findall(r"`([^`]*)`", theirs):
             name, *options = words.split()
-            told.setdefault(name, set()).update(options)
-    assert told.keys() - {"bin/crawl"} == names.keys()
-    assert {name: missing for name in names if (missing := {*names[name].split()} - told[name])} == {}
+            found.setdefault(name, set()).update(options)
+    assert found.keys() - {"bin/crawl"} == names.keys()
+    assert {name: missing for name in names if (missing := {*names[name].split()} - found[name])} == {}
 
 
 @pytest.mark.parametrize("name", sorted(NUTCH_2.keys() & all_command_parsers().keys()))
 def test_nutch_2_option_is_accepted(name: str) -> None:
-    """Scripts that call Nutch 2 go on with the same words."""
+    """Scripts that call Nutch 2 keep working with the same arguments."""
     known = {option for action in all_command_parsers()[name]._actions for option in action.option_strings}
     assert not {*NUTCH_2[name].split(), *([] if name == "parsechecker" else ["-crawlId"])} - known
 

@@ -44,7 +44,7 @@ SUBTITLES = "1\n00:00:01,000 --> 00:00:02,500\nGood evening.\n\n2\n00:00:03,000 
 
 
 class Example(NamedTuple):
-    """What a page shows: the source of a module, and the project that installs it."""
+    """Content of a page: the source of a module, and the project that installs it."""
 
     source: str
     project: dict[str, Any]
@@ -81,7 +81,7 @@ def example(point: str) -> Example:
 
 
 class Crawl(NamedTuple):
-    """What a crawl with the plug-ins of the pages left."""
+    """Results of a crawl with the plug-ins of the pages."""
 
     site: ScriptedSite
     conf: Configuration

@@ -137,7 +137,7 @@ class TestNamed:
 
 
 class Reads:
-    """What a parser must have, and nothing else."""
+    """Only the required members of a parser."""
 
     fields = frozenset({WebPage.content})
 
@@ -193,14 +193,14 @@ class Schedule:
         self.fields = frozenset({WebPage.fetch_time})
 
     def anything(self, *_: object) -> None:
-        """Stand for the methods."""
+        """Replaces the methods."""
 
     initialize = set_fetch_schedule = set_page_gone_schedule = set_page_retry_schedule = anything
     should_fetch = force_refetch = anything
 
 
 class QuickSchedule(Schedule):
-    """Names what it reads of a row to tell whether it is due."""
+    """Names the fields that it reads to decide whether a row is due."""
 
     due_fields = frozenset({WebPage.status})
 

@@ -1,6 +1,6 @@
-"""Private names of other packages: any release may move them, so each stands here, with a test of what it is used for.
+"""Private names of other packages: any release may move them, so each is listed, with a test of its use.
 
-What is used and not listed fails, and what is listed and no longer where it was.
+Unlisted uses fail, and listed names that no longer exist.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 
 import nutch2py
 from nutch2py.mapreduce.runners.mrjob_compat import mrjob_importable
-from tests.import_graph import ROOT, distribution_of, imported, paths, trees
+from tests.import_graph import DOCUMENTED, ROOT, distribution_of, imported, is_private, paths, trees
 
 NAMES = {
     "mrjob.local:_sort_lines_with_sort_bin": "tests/mapreduce/test_inline_sort.py",
@@ -78,14 +78,8 @@ INHERITED = {
 }
 """Private members of foreign base classes that a class of ours overrides or uses, with a test.
 
-One that the foreign class no longer knows is missing from what is found, and the comparison fails.
+A name that the foreign class no longer has is not found, and the comparison fails.
 """
-DOCUMENTED = {"_asdict", "_current_frames", "_exit", "_fields", "_replace"}
-"""Names of the standard library that begin with an underscore and are no secret."""
-
-
-def is_private(name: str) -> bool:
-    return name.startswith("_") and not name.startswith("__")
 
 
 def private_names() -> set[str]:

@@ -1,4 +1,4 @@
-"""Properties that are numbers: each has its range, and what is out of it keeps a job from starting, by name."""
+"""Numeric properties: each has a range, and a value out of it stops a job at its start with the name."""
 
 from __future__ import annotations
 

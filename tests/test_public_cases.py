@@ -49,7 +49,7 @@ RUN_BY = {
 }
 """File of cases → the module that runs it."""
 NOT_APPLICABLE = {
-    "crawldb_merge": "mergedb and db.update.purge.404 are of Nutch 1, whose crawl is files; one table is never merged",
+    "crawldb_merge": "mergedb and db.update.purge.404 are of Nutch 1, with crawls in files; a table is never merged",
     "dom_parse_tika": "what Tika's HTML parser makes of the pages of dom_parse_html: there is one HTML parser here",
     "rest_auth": "users and roles of Nutch 1's REST service: there is no REST service here",
     "string_util": "padding of text to a width: Python's own library does it, and nothing here wraps it",
@@ -73,7 +73,7 @@ def test_every_case_file_has_a_test_or_reason(files: list[str]) -> None:
 
 @pytest.mark.parametrize("name", RUN_BY)
 def test_listed_module_reads_its_case_file(name: str) -> None:
-    """By its name, or by the name behind the first underscore where one test runs all files of a family."""
+    """By its name, or by the name after the first underscore where one test runs all files of a family."""
     text = Path(ROOT, "tests", RUN_BY[name]).read_text(encoding="utf-8")
     family, _, member = name.partition("_")
     whole = f'cases("{name}")' in text

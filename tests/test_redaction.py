@@ -1,4 +1,4 @@
-"""Secrets stand in no message, log or page: not when all goes well, not when something fails, not with --debug."""
+"""Secrets occur in no message, log or page: not on success, not on failure, not with --debug."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ def names():
 
 
 def test_secret_properties_are_recognized():
-    """Every one is looked at here: a new property that holds a secret has to be known by its name."""
+    """Every property is checked: a new one that holds a secret has to be recognised by its name."""
     assert sorted(filter(is_secret, names())) == [
         "elastic.password",
         "ftp.password",
@@ -74,9 +74,9 @@ def test_foreign_text_with_secret_is_masked():
 def test_malformed_secret_is_not_shown_in_error():
     conf = Configuration({"a.password": MARKER, "b.secret": "${b.secret}", "c": MARKER})
     for ask in (conf.get_int, conf.get_float, conf.get_bool):
-        with pytest.raises(ConfigurationError) as told:
+        with pytest.raises(ConfigurationError) as error:
             ask("a.password")
-        assert MARKER not in str(told.value)
+        assert MARKER not in str(error.value)
         with pytest.raises(ConfigurationError, match=f"(?i){MARKER}"):
             ask("c")
     with pytest.raises(ConfigurationError, match=r"property b\.secret"):
@@ -140,14 +140,14 @@ def test_commands_print_no_secret(tmp_path, capfd, monkeypatch, debug, runner):
     for command in COMMANDS:
         words = [{"SEEDS": "seeds", "URL": url}.get(word, word) for word in command]
         failed += main([*words, "--conf", str(site), "-r", runner, *debug]) != 0
-        told = capfd.readouterr()
-        assert told.out or told.err, command
-        assert MARKER not in told.out + told.err, (command, told)
+        output = capfd.readouterr()
+        assert output.out or output.err, command
+        assert MARKER not in output.out + output.err, (command, output)
     assert failed > 5
 
 
 def test_secret_from_environment_is_not_in_process_list(tmp_path):
-    """So nothing of it stands in the list of processes, neither of the command's nor of its tasks'."""
+    """The list of processes shows nothing of it, neither of the command nor of its tasks."""
     done = subprocess.run(
         [sys.executable, "-c", PROCESSES, str(tmp_path)],
         env={"SOLR_PASSWORD": MARKER, "PATH": "/usr/bin:/bin"},

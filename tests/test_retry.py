@@ -1,4 +1,4 @@
-"""How long services are waited for, what is said of it, and that nobody waits beside nutch2py.support.retry."""
+"""Retry of services: duration and log lines; no other module than nutch2py.support.retry waits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def told() -> Iterator[list[str]]:
+def warnings() -> Iterator[list[str]]:
     lines: list[str] = []
     with use_reporter(Reporter(on_warning=lines.append)):
         yield lines
@@ -48,7 +48,7 @@ class Away(Exception):
 
 
 def meet(clock: Clock, seconds: float, wait: float) -> tuple[bool, float]:
-    """Ask a service that is away for some seconds; return whether it answered, and how long that took."""
+    """Request a service that is unavailable for some seconds; return whether it responded, and after how long."""
     began, outage = clock.now, ServiceRetry("Solr at http://s", wait, "solr.server.url")
     while True:
         try:
@@ -62,80 +62,80 @@ def meet(clock: Clock, seconds: float, wait: float) -> tuple[bool, float]:
             return True, clock.now - began
 
 
-def test_short_outage_is_not_logged(clock: Clock, told: list[str]) -> None:
+def test_short_outage_is_not_logged(clock: Clock, warnings: list[str]) -> None:
     assert meet(clock, 0.3, 600)[0]
-    assert told == []
+    assert warnings == []
 
 
 @pytest.mark.parametrize("seconds", [1.5, 5, 30, 300, 599.9])
-def test_long_outage_logs_start_and_end(clock: Clock, told: list[str], seconds: float) -> None:
+def test_long_outage_logs_start_and_end(clock: Clock, warnings: list[str], seconds: float) -> None:
     answered, took = meet(clock, seconds, 600)
     assert answered
     assert seconds <= took <= min(600, seconds + 15 * 1.25)
-    assert told == [
+    assert warnings == [
         "Solr at http://s does not respond (connection refused): trying for 600 s; is solr.server.url right?",
         f"Solr at http://s responds again, after {took:.0f} s",
     ]
 
 
 @pytest.mark.parametrize("wait", [0, 0.4, 7, 600])
-def test_retry_lasts_at_least_the_configured_time(clock: Clock, told: list[str], wait: float) -> None:
+def test_retry_lasts_at_least_the_configured_time(clock: Clock, warnings: list[str], wait: float) -> None:
     assert meet(clock, 1e9, wait) == (False, pytest.approx(wait))
-    assert len(told) == (wait > 1)
+    assert len(warnings) == (wait > 1)
 
 
-def test_success_resets_retry_time(clock: Clock, told: list[str]) -> None:
+def test_success_resets_retry_time(clock: Clock, warnings: list[str]) -> None:
     outage = ServiceRetry("HDFS", 10, "")
     for _ in range(100):
         assert outage.wait_before_retry("x")
         assert outage.wait_before_retry("x")
         outage.succeeded()
-    assert told == []
+    assert warnings == []
 
 
-def test_other_address_is_tried_immediately(clock: Clock, told: list[str]) -> None:
+def test_other_address_is_tried_immediately(clock: Clock, warnings: list[str]) -> None:
     before, outage = clock.now, ServiceRetry("HBase at hbase://a,b", 10, "")
     assert outage.wait_before_retry("x", immediately=True)
     assert clock.now == before
 
 
-def test_threads_in_same_outage_log_it_once(clock: Clock, told: list[str]) -> None:
+def test_threads_in_same_outage_log_it_once(clock: Clock, warnings: list[str]) -> None:
     first, second = ServiceRetry("YARN", 60, ""), ServiceRetry("YARN", 60, "")
     for _ in range(4):
         assert first.wait_before_retry("x" * 500)
         assert second.wait_before_retry("y")
     second.succeeded()
     first.succeeded()
-    assert [line.partition(" (")[0].partition(", after")[0] for line in told] == [
+    assert [line.partition(" (")[0].partition(", after")[0] for line in warnings] == [
         "YARN does not respond",
         "YARN responds again",
     ]
-    assert max(map(len, told)) < 250
+    assert max(map(len, warnings)) < 250
 
 
-def test_caller_without_waiting_does_not_end_wait_of_others(clock: Clock, told: list[str]) -> None:
+def test_caller_without_waiting_does_not_end_wait_of_others(clock: Clock, warnings: list[str]) -> None:
     waits = ServiceRetry("Solr at http://s", 600, "solr.server.url")
-    while not told:
+    while not warnings:
         assert waits.wait_before_retry("connection refused")
-    assert meet(clock, 1, 0) == (False, 0)  # as the job log does, which is only kept beside the job
+    assert meet(clock, 1, 0) == (False, 0)  # like the job log, which must not delay the job
     assert meet(clock, 0, 600)[0]
-    assert len(told) == 2
-    assert "responds again" in told[1]
+    assert len(warnings) == 2
+    assert "responds again" in warnings[1]
 
 
-def test_self_waiting_client_logs_same_lines(told: list[str]) -> None:
+def test_self_waiting_client_logs_same_lines(warnings: list[str]) -> None:
     report_outage("YARN", "connect to server: h:8032", 60)
     report_outage("YARN", "connect to server: h:8032", 60)
     report_recovery("YARN")
     report_recovery("YARN")
-    assert [line.split()[1] for line in told] == ["does", "responds"]
+    assert [line.split()[1] for line in warnings] == ["does", "responds"]
 
 
-def test_late_response_is_logged(told: list[str]) -> None:
+def test_late_response_is_logged(warnings: list[str]) -> None:
     said = threading.Event()
 
     def take(line: str) -> None:
-        told.append(line)
+        warnings.append(line)
         said.set()
 
     with use_reporter(Reporter(on_warning=take)):
@@ -143,10 +143,10 @@ def test_late_response_is_logged(told: list[str]) -> None:
         with outage.warn_if_slow(0.01):
             assert said.wait(60)
         outage.succeeded()
-    assert told[0] == (
+    assert warnings[0] == (
         "Solr at http://s has not responded for 0.01 s: waiting for its response; is solr.server.url right?"
     )
-    assert told[1].startswith("Solr at http://s responds again, after ")
+    assert warnings[1].startswith("Solr at http://s responds again, after ")
 
 
 def test_default_wait_is_ten_minutes_and_can_be_zero() -> None:
@@ -158,11 +158,11 @@ SLEEPERS = {
     "nutch2py.support.retry": "waits for services, for all others",
     "nutch2py.backends.index_lock": "waits for a process that writes the same index",
     "nutch2py.browser.tab_renderer": "looks whether a page has come to rest",
-    "nutch2py.browser.browser_process": "looks at the memory of the browser's processes",
+    "nutch2py.browser.browser_process": "samples the memory of the browser's processes",
     "nutch2py.fetcher.engine.extra_requests": "waits for the turn of a queue",
-    "nutch2py.fetcher.engine.fetch_monitor": "tells how a fetch goes",
-    "nutch2py.fetcher.protocols.dns": "lets a moment pass before it asks for a name again",
-    "nutch2py.fetcher.downloader.transport": "lets tasks end that it has cancelled, and those that they begin then",
+    "nutch2py.fetcher.engine.fetch_monitor": "reports the progress of a fetch",
+    "nutch2py.fetcher.protocols.dns": "delays the retry of a DNS query",
+    "nutch2py.fetcher.downloader.transport": "lets cancelled tasks end, and those that they start then",
     "nutch2py.jobs.locking.job_lock": "looks whether the holder of a lock lives",
     "nutch2py.mapreduce.runners.hadoop.hadoop_client": "YARN collects logs some seconds after the end of a job",
     "nutch2py.mapreduce.task_progress": "watches the driver",
@@ -170,7 +170,7 @@ SLEEPERS = {
     "nutch2py.rest.job_control.job_processes": "lets the kernel end processes that were killed",
     "nutch2py.table.hbase.hbase_admin": "waits until a table that another is making is enabled",
 }
-"""Who sleeps, and for what."""
+"""Modules that sleep, with the reason."""
 
 
 def sleepers() -> set[str]:

@@ -57,15 +57,15 @@ def off_by(found: float, measured: float) -> float:
 
 @pytest.mark.parametrize(("job", "rows", "batch", "cpu"), HBASE)
 def test_model_matches_measured_jobs_over_hbase(job: str, rows: int, batch: int, cpu: float) -> None:
-    figures = values()
-    phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), figures)
-    assert off_by(work(phases, figures), cpu) <= FACTOR
+    costs = values()
+    phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), costs)
+    assert off_by(work(phases, costs), cpu) <= FACTOR
 
 
 @pytest.mark.parametrize(("job", "rows", "batch", "cpu"), EMBEDDED)
 def test_model_matches_measured_jobs_over_million_rows(job: str, rows: int, batch: int, cpu: float) -> None:
-    figures = values()
-    phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), figures)
+    costs = values()
+    phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), costs)
     assert off_by(sum(phase.task for phase in phases), cpu) <= FACTOR
 
 
@@ -78,19 +78,17 @@ def test_model_matches_measured_pagerank_mapreduce(pages: int, cpu: float) -> No
 
 def test_model_matches_measured_generate_on_single_node() -> None:
     """200,000 rows, with the start of its tasks: 44.9 CPU seconds, of which 4.5 each were two JVMs of the client."""
-    cluster, figures = Cluster(nodes=1, cores=2, slots=2), values()
-    found = outcome(JOBS["generate"](crawl(200_000, 20_000), cluster, figures), cluster, figures, 1)
+    cluster, costs = Cluster(nodes=1, cores=2, slots=2), values()
+    found = outcome(JOBS["generate"](crawl(200_000, 20_000), cluster, costs), cluster, costs, 1)
     assert off_by(found.cpu + 9.0, 44.9) <= FACTOR
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_cost_grows_with_rows_and_not_with_nodes(job: str) -> None:
     """But for the start of more tasks, and the chance by which hosts meet."""
-    figures = values()
+    costs = values()
     found = {
-        (rows, nodes): outcome(
-            JOBS[job](Crawl(rows=rows), Cluster(nodes=nodes), figures), Cluster(nodes=nodes), figures, 1
-        )
+        (rows, nodes): outcome(JOBS[job](Crawl(rows=rows), Cluster(nodes=nodes), costs), Cluster(nodes=nodes), costs, 1)
         for rows in (10_000_000, 100_000_000, 1_000_000_000)
         for nodes in (1, 10, 100)
     }
@@ -116,10 +114,10 @@ def test_single_reducer_limits_scaling_and_buckets_do_not() -> None:
 
 
 def test_few_gateways_limit_scaling() -> None:
-    figures, rows = values(), Crawl(rows=1_000_000_000)
+    costs, rows = values(), Crawl(rows=1_000_000_000)
     few, many = Cluster(nodes=100, gateways=1), Cluster(nodes=100)
-    one = outcome(JOBS["readdb -stats"](rows, few, figures), few, figures, 1)
-    all_of_them = outcome(JOBS["readdb -stats"](rows, many, figures), many, figures, 1)
+    one = outcome(JOBS["readdb -stats"](rows, few, costs), few, costs, 1)
+    all_of_them = outcome(JOBS["readdb -stats"](rows, many, costs), many, costs, 1)
     assert one.binds.startswith("gateways")
     assert one.seconds > 4 * all_of_them.seconds
 

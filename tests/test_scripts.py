@@ -252,7 +252,7 @@ def test_pydoc_pages_link_to_each_other(tmp_path: Path) -> None:
 
 
 class TestCrawl:
-    """scripts/crawl with a stand-in for the commands where its loop is looked at, and with the real ones."""
+    """scripts/crawl with fake commands for tests of its loop, and with the real ones."""
 
     def stand_in(self, folder: Path, body: str) -> str:
         path = folder / "nutch"
@@ -300,17 +300,17 @@ class TestCrawl:
 
     @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
     def test_signal_ends_running_command(self, tmp_path: Path, number: signal.Signals, code: int) -> None:
-        """As an administrator sends it: to the script alone, which must not leave its command behind."""
-        waiting = f"trap 'touch {tmp_path}/told; exit 7' TERM; touch {tmp_path}/there; while :; do sleep 0.1; done"
+        """As an administrator sends it: to the script alone, which must end its command, too."""
+        waiting = f"trap 'touch {tmp_path}/signalled; exit 7' TERM; touch {tmp_path}/there; while :; do sleep 0.1; done"
         nutch = self.stand_in(tmp_path, f'[ "$1" != fetch ] || {{ {waiting}; }}')
-        # a shell that ignores SIGINT, as that of a test in the background may, could not be told of it
+        # a shell that ignores SIGINT, as that of a test in the background may, would not receive it
         heeding = "import os, signal, sys; signal.signal(2, signal.SIG_DFL); os.execv(sys.argv[1], sys.argv[1:])"
         words = [sys.executable, "-c", heeding, SCRIPTS / "crawl", "seeds", "id1", "5"]
         process = subprocess.Popen(words, cwd=tmp_path, env={**os.environ, "NUTCH2PY": nutch}, start_new_session=True)
         wait_until(lambda: (tmp_path / "there").exists() or process.poll() is not None)
         os.kill(process.pid, number)
         assert process.wait(60) == code
-        assert (tmp_path / "told").exists()
+        assert (tmp_path / "signalled").exists()
         assert self.calls(tmp_path)[-1] == "fetch"
 
     def test_stop_file_ends_crawl(self, tmp_path: Path) -> None:
@@ -365,9 +365,9 @@ class TestQuickstart:
         assert not re.search(r"^Traceback", done.stdout + done.stderr, re.MULTILINE)
 
     def test_given_site_is_crawled_into_current_folder(self, tmp_path: Path, site: str) -> None:
-        refused = run(SCRIPTS / "quickstart", f"{site}index.html", cwd=tmp_path)
-        assert refused.returncode == 9, refused.stdout + refused.stderr
-        assert "-D http.filter.ipaddress.exclude=" in refused.stderr  # what allows it
+        failed = run(SCRIPTS / "quickstart", f"{site}index.html", cwd=tmp_path)
+        assert failed.returncode == 9, failed.stdout + failed.stderr
+        assert "-D http.filter.ipaddress.exclude=" in failed.stderr  # what allows it
         assert not (tmp_path / "crawldata").exists()
         allowed = ("-D", "http.filter.ipaddress.exclude=", "-D", "fetcher.server.delay=0")
         done = run(SCRIPTS / "quickstart", *allowed, f"{site}index.html", cwd=tmp_path)

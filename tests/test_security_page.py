@@ -1,4 +1,4 @@
-"""docs/security.md is held to the code: its tests exist, and the numbers behind its properties are their defaults."""
+"""docs/security.md agrees with the code: its tests exist, and the numbers of its properties are their defaults."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def test_properties_exist_and_numbers_equal_defaults() -> None:
     assert len(names) > 25
     assert names <= DEFAULTS.keys()
     different = {
-        name: (told, DEFAULTS[name])
-        for name, told in PROPERTIES
-        if told and float(told.replace(",", "")) != float(DEFAULTS[name] or "nan")
+        name: (number, DEFAULTS[name])
+        for name, number in PROPERTIES
+        if number and float(number.replace(",", "")) != float(DEFAULTS[name] or "nan")
     }
     assert not different
 
 
 def test_every_limit_is_given_with_its_number() -> None:
     """A limit without its number would be half of the truth."""
-    told = {name for name, number in PROPERTIES if number}
-    assert {name for name, _ in PROPERTIES if is_number(DEFAULTS[name])} - told - {"generate.max.count"} == set()
+    found = {name for name, number in PROPERTIES if number}
+    assert {name for name, _ in PROPERTIES if is_number(DEFAULTS[name])} - found - {"generate.max.count"} == set()
     assert float(DEFAULTS["generate.max.count"]) == -1

@@ -49,8 +49,8 @@ def test_systemd_units_are_well_formed(path: Path) -> None:
     found = unit(path.name)
     assert found["Unit"]["Description"].startswith("nutch2py: ")
     if shutil.which("systemd-analyze"):
-        told = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True, check=False)
-        assert not [line for line in told.stderr.splitlines() if "Unknown" in line or "Failed to parse" in line]
+        done = subprocess.run(["systemd-analyze", "verify", path], capture_output=True, text=True, check=False)
+        assert not [line for line in done.stderr.splitlines() if "Unknown" in line or "Failed to parse" in line]
 
 
 def test_timer_starts_existing_service() -> None:

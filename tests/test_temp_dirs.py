@@ -76,7 +76,7 @@ def test_held_temp_dir_is_kept_until_block_ends(place: Path) -> None:
 
 def test_temp_dir_removed_before_locking_is_recreated(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Path] = []
-    lock = temp_dirs._lock_dir
+    lock = temp_dirs.lock_dir
 
     def late(path: Path) -> int | None:
         made.append(path)
@@ -84,7 +84,7 @@ def test_temp_dir_removed_before_locking_is_recreated(place: Path, monkeypatch: 
             remove_stale_dirs(place)
         return lock(path)
 
-    monkeypatch.setattr(temp_dirs, "_lock_dir", late)
+    monkeypatch.setattr(temp_dirs, "lock_dir", late)
     held = TempDir("job")
     assert held.path == made[1]
     assert held.path.is_dir()

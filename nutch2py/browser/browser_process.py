@@ -21,7 +21,8 @@ _T = TypeVar("_T")
 _WATCH_INTERVAL = 0.5  # seconds between memory checks
 _EXIT_POLL_INTERVAL = 0.05  # seconds between checks whether killed processes have exited
 CLOSE_TIMEOUT = 5.0  # seconds that a close operation may take
-_PING_TIMEOUT = 30.0  # seconds for a response of the browser on a busy machine
+PING_TIMEOUT = 30.0
+"""Seconds for a response of the browser on a busy machine."""
 _MAX_TIMEOUTS_IN_ROW = 5  # consecutive timeouts, after which the browser itself may hang
 
 
@@ -144,7 +145,7 @@ class BrowserProcess:
         """Return whether browser and driver respond; otherwise give them up with all their pages."""
         if not self.is_gone():
             try:
-                async with asyncio.timeout(_PING_TIMEOUT):
+                async with asyncio.timeout(PING_TIMEOUT):
                     await self._session.send(
                         "Storage.getCookies"
                     )  # queries the browser, which queries its network process

@@ -64,7 +64,8 @@ def build_fulfill_params(response: FetchResponse) -> dict[str, object]:
     return {"responseCode": 200, "responseHeaders": headers, "body": body}
 
 
-_GRACE_SECONDS = 10.0  # seconds for the snapshot at the end of a page's time, or a third of that time
+GRACE_SECONDS = 10.0
+"""Seconds for the snapshot at the end of a page's time; a third of that time if it is longer."""
 _QUIET_SECONDS = 0.5  # seconds without changes in an idle page
 _SNAPSHOT_ATTEMPTS, _SNAPSHOT_RETRY_SECONDS = 8, 0.25  # for a document that is being loaded
 _SCROLL_WAIT_SECONDS = 1.5  # seconds for an effect of scrolling
@@ -148,7 +149,7 @@ class TabRenderer:
             )
         if self._navigated:
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(_GRACE_SECONDS, limits.time_limit / 3)):
+                async with asyncio.timeout(max(GRACE_SECONDS, limits.time_limit / 3)):
                     return await self._take_snapshot()
             await self._raise_if_failed()
         elif not self._limits_hit:
@@ -168,7 +169,7 @@ class TabRenderer:
         if self._tab.browser.is_gone():
             return
         try:
-            async with asyncio.timeout(_GRACE_SECONDS):
+            async with asyncio.timeout(GRACE_SECONDS):
                 for event, handler in self._event_handlers.items():
                     self._page.remove_listener(event, handler)
                 parts = urlsplit(self._url)
@@ -187,7 +188,7 @@ class TabRenderer:
             self._tab.is_broken = True
             browser = self._tab.browser
             with suppress(TimeoutError):  # the exit status arrives after the crash event
-                async with asyncio.timeout(_GRACE_SECONDS):
+                async with asyncio.timeout(GRACE_SECONDS):
                     await asyncio.shield(self._crash_reason)
             if browser.memory_kills > 0 and self._crash_reason.done() and self._crash_reason.result() == "killed":
                 browser.memory_kills -= 1

@@ -36,7 +36,7 @@ JOB_STATE_COLOURS = {
 FETCHED_STATUSES = ("status_fetched", "status_notmodified")
 REDIRECT_STATUSES = ("status_redir_temp", "status_redir_perm")
 PENDING_STATUSES = ("status_unfetched", "null", "status_retry")
-_FAILURE_LABELS: dict[str, str] = {
+FAILURE_LABELS: dict[str, str] = {
     FailureKind.DNS: "DNS failure",
     FailureKind.REFUSED: "connection refused",
     FailureKind.CONNECT: "connection failed",
@@ -54,6 +54,7 @@ _FAILURE_LABELS: dict[str, str] = {
     FailureKind.OTHER: "other failures",
     "http": "server error (5xx)",
 }
+"""Labels of the kinds of failures in the charts."""
 _JOB_LANES = ("inject", "generate", "fetch", "parse", "updatedb", "index")
 _STATUS_LABELS = {
     "NOTFOUND": "not found (404)",
@@ -124,7 +125,7 @@ def draw_fetch_errors(entries: Sequence[JobEntry]) -> Chart:
     totals = sum_counters(entries)
     reasons = Counter({_STATUS_LABELS[name]: totals.get_fetch_counter(name) for name in _STATUS_LABELS})
     for kind, count in totals.count_failures_by_kind().items():
-        reasons[_FAILURE_LABELS.get(kind, kind)] += count
+        reasons[FAILURE_LABELS.get(kind, kind)] += count
     empty = "No fetch has failed." if totals.fetched_count else _NO_FETCH_MESSAGE
     return draw_bars("Fetch failures", ("URLs",), [Bar(*each) for each in _nonzero(reasons)], empty, colours=(4,))
 

@@ -24,7 +24,8 @@ _HTTP_HOST_PREFIXES = ("localhost", "127.", "[::1]", "10.", "192.168.")
 """Prefixes of hosts that rarely have a certificate: without a scheme their URL gets http."""
 _HOST_SCHEMES = ("http", "https", "ftp")
 _MAX_HOSTS_CHECKED = 100
-_MAX_SEED_FILES = 10_000
+MAX_SEED_FILES = 10_000
+"""Maximum number of seed files in a folder."""
 _MAX_SHOWN_CHARACTERS = 100  # of a line in a message
 _SEED_HELP = (
     "a seed is the URL of a page: give a URL like https://www.example.org/, a file with one URL per line, or a folder "
@@ -101,12 +102,12 @@ def _seed_files(path: Path, word: str) -> list[Path]:
     if not path.is_dir():
         return find_seed_files(path)
     try:
-        files = [*islice(iter_files(path), _MAX_SEED_FILES + 1)]
-        if len(files) <= _MAX_SEED_FILES:
+        files = [*islice(iter_files(path), MAX_SEED_FILES + 1)]
+        if len(files) <= MAX_SEED_FILES:
             return find_seed_files(path)
     except InputError as error:
         raise InputError(f"the folder {word} cannot be read as a folder of seeds: {error}; {_SEED_HELP}") from error
-    raise InputError(f"the folder {word} has more than {_MAX_SEED_FILES:,} files, which are hardly seeds: {_SEED_HELP}")
+    raise InputError(f"the folder {word} has more than {MAX_SEED_FILES:,} files, which are hardly seeds: {_SEED_HELP}")
 
 
 def _read_file(file: Path) -> str:

@@ -25,13 +25,14 @@ CHECKS: dict[str, Check] = {
     "jobs": job_log_checks.check_last_job,
     "skipped": job_log_checks.check_skipped,
 }
-_SERVICE_WAIT_SECONDS = "5"
+SERVICE_WAIT_SECONDS = "5"
+"""Value of the wait properties of services during checks, in seconds."""
 
 
 def run_checks(conf: Configuration) -> Iterator[CheckResult]:
     """Yield the results of all checks. An unavailable service is tried for a few seconds only."""
     conf = conf.copy()
-    conf.set("service.wait.seconds", _SERVICE_WAIT_SECONDS)
+    conf.set("service.wait.seconds", SERVICE_WAIT_SECONDS)
     for name, check in CHECKS.items():
         yield from run_check(name, check, conf)
 

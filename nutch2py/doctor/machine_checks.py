@@ -19,7 +19,9 @@ from nutch2py.support.formatting import format_bytes
 from nutch2py.table.store_factory import store_location
 from nutch2py.version import __version__
 
-_LOW_DISK_BYTES, _LOW_MEMORY_BYTES = 1 << 30, 1 << 30
+LOW_DISK_BYTES = 1 << 30
+"""Bytes: less free space on a disk is a warning."""
+_LOW_MEMORY_BYTES = 1 << 30
 _FULL_DISK_BYTES = 64 << 20
 _RESERVED_FILES = 200
 _TEST_HOST = "www.iana.org"
@@ -51,7 +53,7 @@ def check_disks(conf: Configuration) -> Iterator[CheckResult]:
             yield error_result("disk", f"{message}: too little for jobs. Free some space, then run them again")
         elif disk_error := probe_disk(path):
             yield error_result("disk", str(disk_error))
-        elif free < _LOW_DISK_BYTES:
+        elif free < LOW_DISK_BYTES:
             yield warning_result("disk", f"{message}: free some space")
         else:
             yield ok_result("disk", message)

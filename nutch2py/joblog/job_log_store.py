@@ -115,7 +115,7 @@ def _with_actual_state(store: DataStore[DerivedRow], found: list[StoredJobEntry]
     """Return the entries; running entries of dead jobs get the state ``killed``."""
     if all(stored.entry.state != JobState.RUNNING for stored in found):
         return [stored.entry for stored in found]
-    held_tokens = _held_tokens(store)
+    held_tokens = read_held_tokens(store)
     entries = []
     for stored in found:
         latest = stored
@@ -128,7 +128,7 @@ def _with_actual_state(store: DataStore[DerivedRow], found: list[StoredJobEntry]
     return entries
 
 
-def _held_tokens(store: DataStore[DerivedRow]) -> frozenset[str] | None:
+def read_held_tokens(store: DataStore[DerivedRow]) -> frozenset[str] | None:
     """Return the tokens of the held locks; None if the lock row is unreadable."""
     row = store.get(LOCKS_KEY, _DATA)
     try:

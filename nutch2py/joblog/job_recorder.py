@@ -33,7 +33,8 @@ from nutch2py.support.process_identity import ProcessIdentity
 from nutch2py.support.reporting import current_reporter, set_reporter, warn
 from nutch2py.table import DataStore, open_store
 
-_MIN_UPDATE_INTERVAL, _MAX_UPDATE_INTERVAL = 2.0, 15.0  # seconds between writes, at the start and of a long job
+MIN_UPDATE_INTERVAL, _MAX_UPDATE_INTERVAL = 2.0, 15.0
+"""Seconds between writes, at the start and of a long job."""
 _DEFAULT_MAX_ENTRIES = 10_000
 _ALWAYS_PRUNED_BELOW = 500  # entries; up to this limit the log is pruned after each job
 _PRUNE_EVERY = 64  # with a larger log one of this many jobs prunes it
@@ -157,7 +158,7 @@ class JobRecorder:
         wait = 0.0
         while not self._finished.wait(wait):
             self._write(JobState.RUNNING)
-            wait = min(_MAX_UPDATE_INTERVAL, max(_MIN_UPDATE_INTERVAL, (time.monotonic() - self._start_monotonic) / 20))
+            wait = min(_MAX_UPDATE_INTERVAL, max(MIN_UPDATE_INTERVAL, (time.monotonic() - self._start_monotonic) / 20))
 
     def finish(
         self, error: BaseException | None = None, get_table_stats: Callable[[], TableStats | None] | None = None

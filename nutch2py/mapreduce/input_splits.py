@@ -13,7 +13,8 @@ from nutch2py.errors import InputError
 from nutch2py.table import DataStore, KeyRange, TableQuery
 from nutch2py.table.due_index import TimeSpan
 
-_MIN_SPLIT_BYTES, _MAX_SPLIT_BYTES = 64 << 10, 16 << 20  # bytes of a file in one split
+MIN_SPLIT_BYTES, MAX_SPLIT_BYTES = 64 << 10, 16 << 20
+"""Bytes of a file in one split."""
 
 
 class RangeSplit(NamedTuple):
@@ -110,7 +111,7 @@ def split_files(paths: Iterable[Path], split_count: int) -> list[FileSplit]:
             sizes.append((path, path.stat().st_size))
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}: check that it exists and may be read") from error
-    piece = min(max(sum(size for _, size in sizes) // max(split_count, 1) + 1, _MIN_SPLIT_BYTES), _MAX_SPLIT_BYTES)
+    piece = min(max(sum(size for _, size in sizes) // max(split_count, 1) + 1, MIN_SPLIT_BYTES), MAX_SPLIT_BYTES)
     splits: list[FileSplit] = []
     for path, size in sizes:
         splits += [

@@ -34,7 +34,8 @@ T = TypeVar("T")
 _FEW_HITS = 3  # minimum number of hits without a spelling suggestion
 _HANDLER_FACETS = ("host", "type", "lang")  # facets of a Solr without our term fields
 _SUGGESTION_TTL = 60.0  # seconds; lifetime of cached suggestions of a server
-_COMMIT_CHECK_INTERVAL = 5.0  # seconds between checks for newer commits
+COMMIT_CHECK_INTERVAL = 5.0
+"""Seconds between checks for newer commits."""
 
 
 class SearchBackend(Protocol):
@@ -93,7 +94,7 @@ class EmbeddedSearchBackend:
 
     def _open_searcher(self) -> EmbeddedSearcher:
         now = time.monotonic()
-        if self._searcher is not None and now - self._checked_at > _COMMIT_CHECK_INTERVAL:
+        if self._searcher is not None and now - self._checked_at > COMMIT_CHECK_INTERVAL:
             self._checked_at = now
             try:
                 self._searcher.index_dir.check_version()

@@ -9,7 +9,7 @@ from nutch2py.errors import ConfigurationError
 LANGUAGES = ("en", "de", "zh")
 """Languages of the page; the first is the default."""
 
-_MESSAGES: dict[str, tuple[str, str, str]] = {
+MESSAGES: dict[str, tuple[str, str, str]] = {
     "search": ("Search", "Suchen", "搜索"),
     "to_content": ("Skip to content", "Zum Inhalt", "跳到内容"),
     "results": ("Results", "Ergebnisse", "搜索结果"),
@@ -95,6 +95,7 @@ _MESSAGES: dict[str, tuple[str, str, str]] = {
         "The query does not match this document.", "Die Anfrage findet dieses Dokument nicht.", "该查询找不到此文档。",
     ),
 }  # fmt: skip
+"""Texts of the search page by name, in the order of the languages."""
 
 _LANGUAGE_NAMES: dict[str, tuple[str, str, str]] = {
     "zh": ("Chinese", "Chinesisch", "中文"), "en": ("English", "Englisch", "英语"),
@@ -131,11 +132,11 @@ class Translations:
 
     def __call__(self, name: str, *values: object) -> str:
         """Return a message with ``values`` inserted."""
-        return _MESSAGES[name][self._index].format(*values)
+        return MESSAGES[name][self._index].format(*values)
 
     def segments(self, name: str) -> list[str]:
         """Return the text between the placeholders of a message, for values that are markup."""
-        return _MESSAGES[name][self._index].split("{}")
+        return MESSAGES[name][self._index].split("{}")
 
     def format_count(self, name: str, number: int) -> str:
         """Return a message for a count, in singular or plural."""

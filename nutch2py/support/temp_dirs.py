@@ -31,7 +31,7 @@ class TempDir:
         self._owner_pid = os.getpid()
         while True:
             self.path = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{kind}-"))
-            held = _lock_dir(self.path)
+            held = lock_dir(self.path)
             if held is not None:
                 self._lock_descriptor = held
                 return
@@ -53,7 +53,7 @@ def temp_dir(kind: str) -> Iterator[Path]:
         scratch.remove()
 
 
-def _lock_dir(path: Path) -> int | None:
+def lock_dir(path: Path) -> int | None:
     """Return a descriptor that locks a new directory; None if another process deleted it before it was locked."""
     with suppress(FileNotFoundError):
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

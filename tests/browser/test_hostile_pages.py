@@ -292,7 +292,7 @@ def test_hanging_browser_is_replaced(
     site: ScriptedSite, render: Render, homes: list[chromium.BrowserProfile], monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """A hanging browser reports nothing: the page times out, the ping fails, and another browser takes over."""
-    monkeypatch.setattr(browser_process, "_PING_TIMEOUT", 10.0)
+    monkeypatch.setattr(browser_process, "PING_TIMEOUT", 10.0)
     stopped: list[int] = []
 
     def memory(pid: int) -> int:
@@ -345,7 +345,7 @@ def test_page_blocking_driver_does_not_affect_others(
 
     monkeypatch.setattr(tab_renderer.TabRenderer, "_take_snapshot", snapshot)
     monkeypatch.setattr(browser_process.BrowserProcess, "give_up", given_up)
-    monkeypatch.setattr(tab_renderer, "_GRACE_SECONDS", 1.0)
+    monkeypatch.setattr(tab_renderer, "GRACE_SECONDS", 1.0)
     site.on("/shown", Reply(body=b"x"))
     site.on("/go", Reply(body=b"stay"))
     site.on("/stuck", Reply(body=b"<p>seen</p>"))
@@ -368,7 +368,7 @@ def test_browsers_and_contexts_are_recycled(
     monkeypatch.setattr(
         browser_pool, "CLOSE_TIMEOUT", 60.0
     )  # what closes late is replaced, which is not what is counted here
-    monkeypatch.setattr(tab_renderer, "_GRACE_SECONDS", 60.0)
+    monkeypatch.setattr(tab_renderer, "GRACE_SECONDS", 60.0)
     urls = []
     for number in range(6):
         site.on(f"/{number}", Reply(body=COOKIE))

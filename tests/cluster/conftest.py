@@ -11,7 +11,7 @@ from tests.cluster.nodes import HERE
 from tests.cluster.servers import Cluster
 
 collect_ignore = [] if HERE in os.environ else ["test_crawl.py"]
-"""What runs by ``scripts/test cluster`` only."""
+"""Tests that run by ``scripts/test cluster`` only."""
 
 
 @pytest.fixture(scope="session")

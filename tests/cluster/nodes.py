@@ -75,7 +75,7 @@ cd /mnt/node
 echo ready
 while :; do sleep 3600; done
 """
-"""First process of a node; it begins when it has its end of the network's cable."""
+"""First process of a node; it starts when it has its end of the network's cable."""
 
 
 def missing() -> list[str]:
@@ -128,14 +128,14 @@ def _network(pid: int) -> Path:
 
 
 class Task(NamedTuple):
-    """What a process on a machine said."""
+    """Output of a process on a machine."""
 
     code: int
     out: str
 
 
 class Machine:
-    """The master: commands run beside the tests."""
+    """The master: commands run next to the tests."""
 
     name = MASTER
 
@@ -211,11 +211,11 @@ class Node(Machine):
         self._process.stdin.close()
         said = self._process.stdout.readline()
         self._process.stdout.close()
-        assert said == b"ready\n", f"{name} does not begin"
+        assert said == b"ready\n", f"{name} does not start"
 
     def _enter(self, command: Sequence[str]) -> list[str]:
-        begin = ["bash", "-c", 'cd /mnt/node && exec "$@"', "bash"]
-        return ["nsenter", "--target", str(self.first), "--mount", "--net", "--uts", "--ipc", "--pid", *begin, *command]
+        enter = ["bash", "-c", 'cd /mnt/node && exec "$@"', "bash"]
+        return ["nsenter", "--target", str(self.first), "--mount", "--net", "--uts", "--ipc", "--pid", *enter, *command]
 
     def power_off(self) -> bool:
         """Kill all that runs there, as when a machine loses its power; return whether it ran."""

@@ -140,7 +140,7 @@ def write_xml(path: Path, properties: Mapping[str, str]) -> None:
 
 
 def free(host: str, port: int) -> bool:
-    """Tell whether nothing answers at a port."""
+    """Return whether no server responds at a port."""
     with suppress(OSError), socket.create_connection((host, port), 1):
         return False
     return True

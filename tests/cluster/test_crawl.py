@@ -67,10 +67,10 @@ class Run:
 
     def job(self, *words: str) -> None:
         """Run a command to its end."""
-        begun = time.monotonic()
+        started = time.monotonic()
         command = [sys.executable, "-m", "nutch2py.cli", *words, "--conf", str(self.folder)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        print(f"{self.folder.name}: {' '.join(words)}: {time.monotonic() - begun:.1f} s", flush=True)
+        print(f"{self.folder.name}: {' '.join(words)}: {time.monotonic() - started:.1f} s", flush=True)
         assert done.returncode == 0, done.stdout + done.stderr
         self.said[" ".join(words[:2])] = done.stdout
 

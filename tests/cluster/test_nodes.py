@@ -1,4 +1,4 @@
-"""The machines of ``scripts/test cluster`` themselves, without servers: what each sees, and what is left of them."""
+"""Machines of ``scripts/test cluster`` without servers: what each sees, and their cleanup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``nutch2py crawl``: from an empty folder to an index, in one command, and what it says of what it left out."""
+"""``nutch2py crawl``: from an empty folder to an index in one command, with a summary of skipped URLs."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ def test_site_is_crawled_and_searchable_as_summary_says(
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [
         ("http://127.0.0.1:9/", "127.0.0.1 has the address 127.0.0.1, which http.filter.ipaddress.exclude denies"),
         ("http://nobody.invalid/", "nobody.invalid: "),
     ],
 )
 def test_unfetchable_seed_is_reported_before_anything_is_created(
-    folder: Path, capsys: pytest.CaptureFixture[str], word: str, told: str
+    folder: Path, capsys: pytest.CaptureFixture[str], word: str, message: str
 ) -> None:
     assert main(["crawl", word, "-D", "http.dns.timeout=2"]) == 9
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert [*folder.iterdir()] == []
 
 
@@ -104,7 +104,7 @@ def test_filtered_seeds_are_reported(site: ScriptedSite, folder: Path, capsys: p
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["nowhere/else.txt.d/../x y"], "neither a URL nor a file"),
         (["./seeds"], "neither a URL nor a file"),
@@ -134,17 +134,17 @@ def test_filtered_seeds_are_reported(site: ScriptedSite, folder: Path, capsys: p
     ],
 )
 def test_invalid_arguments_are_named(
-    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+    folder: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
     assert main(["crawl", *words]) != 0
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert [*folder.iterdir()] == []
 
 
 def test_unrequested_urls_are_not_counted_as_unindexed(
     site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The last index looks at every row, also at those that a limit has left to the next crawl."""
+    """The last index job reads every row, also those that a limit has left to the next crawl."""
     site.on("/", page("/a", "/b", "/c"))
     assert main(["crawl", site.url("/"), *OPTIONS, "-pages", "1"]) == 0
     said = capsys.readouterr().out
@@ -260,7 +260,7 @@ def test_url_rejected_by_setting_is_due_after_setting_changes(
 
 
 @pytest.mark.parametrize(
-    ("made", "word", "told"),
+    ("made", "word", "message"),
     [
         (
             {"a.py": "import os\n"},
@@ -298,9 +298,9 @@ def test_folder_without_seeds_is_named_in_error(
     monkeypatch: pytest.MonkeyPatch,
     made: dict[str, str | bytes | Path],
     word: str,
-    told: str,
+    message: str,
 ) -> None:
-    monkeypatch.setattr("nutch2py.crawl_loop.seed_arguments._MAX_SEED_FILES", 3)
+    monkeypatch.setattr("nutch2py.crawl_loop.seed_arguments.MAX_SEED_FILES", 3)
     here = folder if word == "." else folder / "here"
     here.mkdir(exist_ok=True)
     for name, content in made.items():
@@ -312,10 +312,10 @@ def test_folder_without_seeds_is_named_in_error(
     before = sorted(folder.rglob("*"))
     assert main(["crawl", word, *OPTIONS]) in (2, 3, 9)
     error = capsys.readouterr().err
-    if told == "{}":
+    if message == "{}":
         assert f"{'h' * 250}" in error
     else:
-        assert told.format(folder) in error
+        assert message.format(folder) in error
     assert sorted(folder.rglob("*")) == before
 
 

@@ -1,4 +1,4 @@
-"""``crawl`` ranks when links have changed enough, and tells the index of scores alone; killed, it ends alike."""
+"""``crawl`` ranks when enough links have changed, and updates scores only; after a kill it ends the same."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FIRST = ["-pages", "10"]
 
 
 def jobs_of_rank(jobs: list[str]) -> list[str]:
-    """Return the jobs behind the last round."""
-    behind = jobs[len(jobs) - jobs[::-1].index("updatedb") + 1 :]
-    return [job for job in behind if job != "generate"]  # which found nothing
+    """Return the jobs after the last round."""
+    following = jobs[len(jobs) - jobs[::-1].index("updatedb") + 1 :]
+    return [job for job in following if job != "generate"]  # which found nothing
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def ranks(place: Path) -> dict[str, tuple[float, object]]:
 
 
 @pytest.mark.parametrize(
-    ("options", "behind", "told"),
+    ("options", "following", "message"),
     [
         ([], ["pagerank", "dedup", "updatehostdb", "index", "clean"], "recomputing ranks."),
         (["-D", "crawl.reindex.share=1"], ["pagerank", "dedup", "updatehostdb", "index", "clean"], "scores changed"),
@@ -85,8 +85,8 @@ def ranks(place: Path) -> dict[str, tuple[float, object]]:
 )
 def test_change_share_decides_between_scores_and_ranking(
     options: list[str],
-    behind: list[str],
-    told: str,
+    following: list[str],
+    message: str,
     words: list[str],
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -98,10 +98,10 @@ def test_change_share_decides_between_scores_and_ranking(
     assert "no earlier ranks are known: recomputing ranks" in capsys.readouterr().out
     assert watch.run([*words, *options], folder) == 0
     said = capsys.readouterr().out
-    assert jobs_of_rank(watch.jobs) == behind
+    assert jobs_of_rank(watch.jobs) == following
     line = next(line for line in said.splitlines() if re.match(r"[1-9][\d,]* of [1-9][\d,]* links ", line))
-    assert told in said
-    assert ("scores changed" in said) == (told == "scores changed")
+    assert message in said
+    assert ("scores changed" in said) == (message == "scores changed")
     assert re.search(r"\(\d+\.\d %\)", line)
     assert f"{PAGES + 1} documents in the index" in said
     assert main([*words, *options]) == 1
@@ -162,9 +162,9 @@ def test_job_log_reports_number_of_new_links(words: list[str], folder: Path) -> 
 def test_links_of_updatedb_after_pagerank_start_are_new(folder: Path, ended: int, expected: int) -> None:
     """Started by hand while ``crawl`` was at work: pagerank has not read all that it wrote."""
 
-    def entry(job: str, begun: int, ended: int, counters: dict[str, dict[str, int]], batch: str = "") -> StoredJobEntry:
-        name = f"{begun:013d}-00000a"
-        return StoredJobEntry(entry=JobEntry(name, job, "", batch, JobState.FINISHED, begun, ended, ended, "h", 1, "u",
+    def entry(job: str, start: int, end: int, counters: dict[str, dict[str, int]], batch: str = "") -> StoredJobEntry:
+        name = f"{start:013d}-00000a"
+        return StoredJobEntry(entry=JobEntry(name, job, "", batch, JobState.FINISHED, start, end, end, "h", 1, "u",
                                      counters=counters))  # fmt: skip
 
     store = open_store(configuration(folder), DerivedRow)
@@ -206,9 +206,9 @@ def test_crawl_killed_at_writes_of_last_round_ends_equal(
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """All points of the kill harness from the last round's index on, as pagerank, the scores and what is between.
+    """All points of the kill harness from the last round's index on: pagerank, scores and the steps between.
 
-    Of a dedup that was killed nobody knows which pages it has freed: then all documents are sent, not scores alone, and
+    It is unknown which pages a killed dedup has freed: then all documents are sent, not scores alone, and
     they have the anchors that are new since.
     """
     monkeypatch.setenv("PYTHONHASHSEED", "0")  # by which ranks are summed: each process would have other last digits
@@ -232,8 +232,8 @@ def test_crawl_killed_at_writes_of_last_round_ends_equal(
     sent_anew = left(crawled)["crawl"]
     assert sent_anew != whole["crawl"]
     (scores,) = [number for number, name in enumerate(points) if name.startswith("scores before")]
-    begin = max(number for number, name in enumerate(points[:scores]) if name.startswith("commit after"))
-    chosen = sorted({*range(begin, len(points) - 1, every), scores, scores + 1})
+    start = max(number for number, name in enumerate(points[:scores]) if name.startswith("commit after"))
+    chosen = sorted({*range(start, len(points) - 1, every), scores, scores + 1})
     # on a busy machine jobs write into the job log more often than another time: the last points may not be reached
     with Kills("crawl at its last writes", len(chosen) * 5 // 6) as kills:
         for number in chosen:
@@ -243,7 +243,7 @@ def test_crawl_killed_at_writes_of_last_round_ends_equal(
             kills.count(bool(killed.struck) and killed.popen.returncode == -9)
             again = run(3, [], {})
             assert again.popen.returncode in (0, 1), again.said
-            told = f"killed at {number}, {points[number].strip()}: {again.said}"
-            assert ranks(crawled) == expected, told
-            assert left(crawled)["derived"] == whole["derived"], told
-            assert left(crawled)["crawl"] in (whole["crawl"], sent_anew), told
+            message = f"killed at {number}, {points[number].strip()}: {again.said}"
+            assert ranks(crawled) == expected, message
+            assert left(crawled)["derived"] == whole["derived"], message
+            assert left(crawled)["crawl"] in (whole["crawl"], sent_anew), message

@@ -1,4 +1,4 @@
-"""A ``crawl`` that was stopped, wherever that was, and is run again: the end is that of one that nobody disturbed."""
+"""A ``crawl`` stopped at any point and run again ends like an undisturbed one."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def stopped_at(
     patch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Crawl, and go on from before jobs at some places; the last time see that then nothing is left to do."""
+    """Crawl, and resume from before some of the jobs; at the end check that no work is left."""
     watch = Watch(patch)
     (folder / "whole").mkdir()
     assert watch.run(words, folder / "whole", folder) == 0

@@ -1,4 +1,4 @@
-"""``nutch2py doctor``: what is sick is named, with what to do; what is well is not."""
+"""``nutch2py doctor``: problems are named with a remedy; sound parts are not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def closed_port() -> int:
 
 def test_fresh_machine_reports_ok_and_creates_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = findings(capsys, 0)
-    assert {state for told in found.values() for state, _ in told} <= {CheckStatus.OK, CheckStatus.WARNING}
+    assert {state for messages in found.values() for state, _ in messages} <= {CheckStatus.OK, CheckStatus.WARNING}
     assert found["table"][0][1].endswith("yet: inject or crawl creates it")
     assert [*folder.iterdir()] == []
 
@@ -83,10 +83,10 @@ def test_failing_checks_are_named(
     check: str,
     words: str,
 ) -> None:
-    monkeypatch.setattr("nutch2py.doctor.check_runner._SERVICE_WAIT_SECONDS", "0")
+    monkeypatch.setattr("nutch2py.doctor.check_runner.SERVICE_WAIT_SECONDS", "0")
     filled = {name: value.format(port=closed_port, folder=folder) for name, value in settings.items()}
     found = findings(capsys, 10, **filled)
-    assert any(words in told for state, told in found[check] if state == CheckStatus.ERROR), found
+    assert any(words in messages for state, messages in found[check] if state == CheckStatus.ERROR), found
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_warnings_are_named(
     folder: Path, capsys: pytest.CaptureFixture[str], settings: dict[str, str], check: str, words: str
 ) -> None:
     found = findings(capsys, 0, **settings)
-    assert any(words in told for state, told in found[check] if state == CheckStatus.WARNING), found
+    assert any(words in messages for state, messages in found[check] if state == CheckStatus.WARNING), found
 
 
 def test_names_are_resolved_by_configured_servers(folder: Path) -> None:
@@ -124,7 +124,7 @@ def test_low_file_limit_is_error_and_full_disk_is_warning(monkeypatch: pytest.Mo
     (finding,) = machine_checks.check_open_files(conf)
     assert finding.status == CheckStatus.ERROR
     assert "ulimit -n 2" in finding.message
-    monkeypatch.setattr("nutch2py.doctor.machine_checks._LOW_DISK_BYTES", 1 << 60)
+    monkeypatch.setattr("nutch2py.doctor.machine_checks.LOW_DISK_BYTES", 1 << 60)
     assert {each.status for each in machine_checks.check_disks(conf)} == {CheckStatus.WARNING}
 
 
@@ -137,7 +137,7 @@ def test_unwritable_folder_is_error(folder: Path) -> None:
 def test_passwords_are_not_shown(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nutch2py.doctor.check_runner._SERVICE_WAIT_SECONDS", "0")
+    monkeypatch.setattr("nutch2py.doctor.check_runner.SERVICE_WAIT_SECONDS", "0")
     main(["doctor", "-D", "solr.server.url=http://me:hush@127.0.0.1:1/solr/x", "-D", "http.dns.resolver=system"])
     said = capsys.readouterr()
     assert "index: Solr does not respond" in said.out

@@ -44,21 +44,21 @@ def _asked_before_stored(crawl: Crawl, site: ScriptedSite, pages: int, wanted: i
 def test_requests_continue_while_pages_are_stored(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feeder, "_KEYS_PER_READ", 1000)  # rows are read in the thread that stores: all of them before
+    monkeypatch.setattr(feeder, "KEYS_PER_READ", 1000)  # rows are read in the thread that stores: all of them before
     for number in range(700):
         site.on(f"/{number}", Reply(body=b"<p>words", keep=True))
     assert _asked_before_stored(crawl, site, 700, 650, 30) >= 650
 
 
 def test_pending_bytes_are_limited_by_memory(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_run, "_MAX_WAITING_BYTES", 1 << 20)
+    monkeypatch.setattr(fetch_run, "MAX_WAITING_BYTES", 1 << 20)
     for number in range(100):
         site.on(f"/{number}", Reply(body=b"x" * (128 << 10), keep=True))
     assert _asked_before_stored(crawl, site, 100, 100, 0.5) < 40
 
 
 def test_headers_count_as_pending_bytes(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_run, "_MAX_WAITING_BYTES", 1 << 20)
+    monkeypatch.setattr(fetch_run, "MAX_WAITING_BYTES", 1 << 20)
     headers = [(f"X-{number}", "x" * 1000) for number in range(100)]
     for number in range(100):
         site.on(f"/{number}", Reply(body=b"x", headers=headers, keep=True))
@@ -94,8 +94,8 @@ def test_pending_pages_are_stored_when_fetch_is_stopped(
     for number in range(3):
         site.on(f"/{number}", Reply(body=b"words", keep=True))
     monkeypatch.setattr(fetch_run, "ThreadPoolExecutor", Watched)
-    monkeypatch.setattr(feeder, "_KEYS_PER_READ", 3)
-    monkeypatch.setattr(fetch_run, "_STORE_BATCH", 3)
+    monkeypatch.setattr(feeder, "KEYS_PER_READ", 3)
+    monkeypatch.setattr(fetch_run, "STORE_BATCH", 3)
     conf = crawl.conf.copy()
     conf.set("fetcher.threads.per.queue", "4")
     with pytest.raises(KeyboardInterrupt):

@@ -22,7 +22,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.downloader.transport import FilteringEventLoop, failure_from_exception
 from nutch2py.fetcher.protocols import lenient_http
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
-from nutch2py.fetcher.protocols.curl_errors import _RETRY_HINTS, get_retry_hint
+from nutch2py.fetcher.protocols.curl_errors import RETRY_HINTS, get_retry_hint
 from nutch2py.fetcher.protocols.curl_transfer import CurlTransfer
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, RetryHint
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
@@ -82,7 +82,7 @@ def test_curl_malformed_header_errors_are_classified(site: ScriptedSite, name: s
     assert failure.retry_hint is cause, (code, message)
     assert words in message
     if words:
-        assert (words, cause) in _RETRY_HINTS[code]
+        assert (words, cause) in RETRY_HINTS[code]
 
 
 @pytest.mark.parametrize("raw", [b"HTTP/9.9 200 OK\r\n\r\n", b"HTTP/3 200 OK\r\n\r\n", b"HTTP/1.1 abc\r\n\r\n", b""])

@@ -14,7 +14,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.protocols.dns import _QUERIES_PER_RESET, DnsCache
+from nutch2py.fetcher.protocols.dns import QUERIES_PER_RESET, DnsCache
 from nutch2py.url.host_resolver import HostsFile
 from tests.site.name_server import NameServer, name_server
 
@@ -107,7 +107,7 @@ def test_malformed_responses_affect_no_other_name(server: NameServer) -> None:
 
 def test_unreachable_addresses_do_not_replace_unanswered_ones(server: NameServer) -> None:
     async def without_ipv6(names: DnsCache) -> tuple[str, ...]:
-        names._has_ipv6 = False
+        names.has_ipv6 = False
         return await names.resolve("v6first-8.test")
 
     assert ask(server, without_ipv6)[0] == ("127.0.0.1",)
@@ -115,7 +115,7 @@ def test_unreachable_addresses_do_not_replace_unanswered_ones(server: NameServer
 
 def test_ipv6_only_result_is_retried_soon_without_ipv4_answer(server: NameServer) -> None:
     async def with_ipv6(names: DnsCache) -> float:
-        names._has_ipv6 = True
+        names.has_ipv6 = True
         assert await names.resolve("v6first-8.soon.test") == ("2001:db8::",)
         return names._cache["v6first-8.soon.test"].expires_at - time.monotonic()
 
@@ -127,7 +127,7 @@ def test_c_ares_cache_is_bounded(server: NameServer) -> None:
 
     async def after_others(names: DnsCache) -> int:
         await names.resolve("kept.test")
-        for number in range(_QUERIES_PER_RESET):
+        for number in range(QUERIES_PER_RESET):
             await names.resolve(f"n{number}.kept.test")
         names._cache.clear()
         await names.resolve("kept.test")
@@ -148,7 +148,7 @@ def test_ipv6_only_host_is_found(server: NameServer) -> None:
 
 def test_ipv4_precedes_reachable_ipv6(server: NameServer) -> None:
     async def both(names: DnsCache) -> tuple[str, ...]:
-        names._has_ipv6 = True
+        names.has_ipv6 = True
         return await names.resolve("both.test")
 
     assert ask(server, both)[0] == ("127.0.0.1", "::1")
@@ -226,7 +226,7 @@ def test_responses_are_cached_for_ttl(server: NameServer, monkeypatch: pytest.Mo
 
 
 def test_cache_is_bounded_and_evicts_oldest(server: NameServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nutch2py.fetcher.protocols.dns._MAX_CACHED_NAMES", 3)
+    monkeypatch.setattr("nutch2py.fetcher.protocols.dns.MAX_CACHED_NAMES", 3)
 
     async def five(names: DnsCache) -> list[str]:
         for number in range(5):

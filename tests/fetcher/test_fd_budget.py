@@ -57,5 +57,5 @@ def test_descriptors_are_allotted_to_threads_first(
 ) -> None:
     monkeypatch.setattr(fd_budget.resource, "getrlimit", lambda _: limits)
     monkeypatch.setattr(fd_budget.resource, "setrlimit", lambda *_: None)
-    monkeypatch.setattr(fd_budget, "_count_open_files", lambda: 10)
+    monkeypatch.setattr(fd_budget, "count_open_files", lambda: 10)
     assert compute_fd_budget(*asked) == found

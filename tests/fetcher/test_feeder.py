@@ -269,7 +269,7 @@ def test_spilled_keys_keep_order(seed: int, chunk: int) -> None:
     draw = random.Random(seed)
     expected: dict[str, deque[str]] = defaultdict(deque)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spill_module, "_CHUNK_KEYS", chunk)
+        patch.setattr(spill_module, "CHUNK_KEYS", chunk)
         keys = Spill()
         for number in range(400):
             queue = f"q{draw.randrange(4)}"

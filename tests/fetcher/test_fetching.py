@@ -513,7 +513,7 @@ def test_expired_time_limit_defers_remaining_urls(site: ScriptedSite, crawl: Cra
 
 
 def test_time_limit_ends_running_fetch(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_monitor, "_LOG_INTERVAL", 0.1)
+    monkeypatch.setattr(fetch_monitor, "LOG_INTERVAL", 0.1)
     urls = [site.url(f"/{number}") for number in range(50)]
     for number in range(50):
         site.on(f"/{number}", Reply(body=PAGE, hang=0.1))
@@ -526,7 +526,7 @@ def test_time_limit_ends_running_fetch(site: ScriptedSite, crawl: Crawl, monkeyp
 def test_throughput_below_threshold_ends_fetch(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetch_monitor, "_LOG_INTERVAL", 0.1)
+    monkeypatch.setattr(fetch_monitor, "LOG_INTERVAL", 0.1)
     for number in range(50):
         site.on(f"/{number}", Reply(body=PAGE, hang=0.1))
     values = {"pages": "100000", "sequence": "3", "check.after": "0"}

@@ -234,7 +234,7 @@ def test_deferred_rows_are_due_again(everywhere: ScriptedSite, conf: Configurati
 def test_politely_waiting_fetch_reports_progress(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._STATUS_INTERVAL", 0.01)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor.STATUS_INTERVAL", 0.01)
     crawl.conf.set("fetcher.server.delay", "1.0")
     site.on("/1", Reply(body=PAGE))
     site.on("/2", Reply(body=PAGE))
@@ -250,7 +250,7 @@ def test_politely_waiting_fetch_reports_progress(
 def test_fetch_waiting_only_for_table_reports_no_progress(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._STATUS_INTERVAL", 0.01)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor.STATUS_INTERVAL", 0.01)
     site.on("/1", Reply(body=PAGE))
     messages: list[str] = []
     still = False

@@ -256,8 +256,8 @@ def test_mostly_failing_or_slow_server_is_dropped(conf: Configuration) -> None:
 
 
 def test_unlimited_hosts_use_bounded_memory(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nutch2py.fetcher.queues.fetch_queues._MAX_IDLE_QUEUES", 100)
-    monkeypatch.setattr("nutch2py.fetcher.queues.fetch_queues._MAX_COUNTED_QUEUES", 200)
+    monkeypatch.setattr("nutch2py.fetcher.queues.fetch_queues.MAX_IDLE_QUEUES", 100)
+    monkeypatch.setattr("nutch2py.fetcher.queues.fetch_queues.MAX_COUNTED_QUEUES", 200)
     queues, clock = make(
         conf, fetcher_server_delay=0, fetcher_max_exceptions_per_queue=2, fetcher_max_pages_per_queue=3
     )

@@ -243,7 +243,7 @@ def test_overly_expensive_url_is_disallowed(monkeypatch: pytest.MonkeyPatch) -> 
     rules = parse_robots(FILES["wild, found together"](65_536), ("probe",))
     url = "http://a.test/" + "aaaa" * 100
     assert rules.is_allowed(url)
-    monkeypatch.setattr("nutch2py.fetcher.robots.robots_matcher._MAX_COST", 100_000)
+    monkeypatch.setattr("nutch2py.fetcher.robots.robots_matcher.MAX_COST", 100_000)
     assert not rules.is_allowed(url)
     assert rules.is_allowed("http://a.test/b")
 

@@ -169,7 +169,7 @@ class Sleeps:
 def test_blocking_addon_is_named(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     """It blocks the event loop, so that nothing else could report it."""
     monkeypatch.setattr(Sleeps, "how", how)
-    monkeypatch.setattr(loop_watchdog, "_SAMPLE_INTERVAL", 0.02)
+    monkeypatch.setattr(loop_watchdog, "SAMPLE_INTERVAL", 0.02)
     site.on("/p", Reply(body=PAGE))
     warnings: list[str] = []
     with use_reporter(Reporter(on_warning=warnings.append)):

@@ -340,6 +340,6 @@ def test_every_index_column_is_rebuilt(conf: Configuration) -> None:
     fields = json.loads((index_path(conf) / "meta.json").read_text())["schema"]
     columns = {each["name"] for each in fields if each["options"].get("fast")}
     assert columns == {
-        *score_columns._NUMERIC_COLUMNS,
+        *score_columns.NUMERIC_COLUMNS,
         *(f"{index_fields.FACET_PREFIX}{name}" for name in index_fields.FACET_NAMES),
     }

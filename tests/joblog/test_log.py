@@ -50,7 +50,7 @@ SECRET = "s3cret-of-solr"
 
 @pytest.fixture
 def conf(tmp_path: Path) -> Configuration:
-    """Give a configuration whose crawl has its tables, empty."""
+    """Return a configuration of a crawl with empty tables."""
     conf = Configuration.load(overrides={"storage.data.store": f"embedded:{tmp_path / 'crawldata'}"})
     for record in (WebPage, DerivedRow):
         open_store(conf, record).create()
@@ -124,7 +124,7 @@ def test_every_job_has_a_log_entry(tmp_path: Path) -> None:
 
 
 def test_running_job_shows_processed_rows(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_recorder, "_MIN_UPDATE_INTERVAL", 0.01)
+    monkeypatch.setattr(job_recorder, "MIN_UPDATE_INTERVAL", 0.01)
     rows = 0
     with open_job(conf, lock_scopes.INJECT):
         account = STEP_LISTENER.get()
@@ -169,7 +169,7 @@ class _HeldServer(ThreadingHTTPServer):
 
 
 def test_running_fetch_shows_queues(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_recorder, "_MIN_UPDATE_INTERVAL", 0.05)
+    monkeypatch.setattr(job_recorder, "MIN_UPDATE_INTERVAL", 0.05)
     with _HeldServer() as server, Crawl(conf, properties()) as crawl, ThreadPoolExecutor(2) as pool:
         pool.submit(server.serve_forever, 0.05)
         crawl.inject([f"http://127.0.0.1:{server.server_address[1]}/"])
@@ -224,11 +224,11 @@ def test_rejected_job_has_entry_and_concurrent_jobs_have_two(conf: Configuration
 )
 def test_job_rejected_by_settings_has_entry(conf: Configuration, job: str, name: str, value: str) -> None:
     with Crawl(conf, {name: value}) as crawl:
-        with pytest.raises(NutchError) as refused:
+        with pytest.raises(NutchError) as raised:
             getattr(crawl, job)(batch_id="b")
         (entry, *_) = crawl.jobs()
     assert (entry.job, entry.batch_id, entry.state) == (job, "b", JobState.FAILED)
-    assert (entry.message, entry.exit_code) == (" ".join(str(refused.value).split()), refused.value.exit_code)
+    assert (entry.message, entry.exit_code) == (" ".join(str(raised.value).split()), raised.value.exit_code)
 
 
 def test_two_concurrent_drivers_log_separately(conf: Configuration) -> None:
@@ -295,13 +295,13 @@ class TestAJobElsewhere:
     ) -> None:
         running = an_entry(1, state=JobState.RUNNING, last_seen=now_ms(), finish_time=None, token="gone")
         put(store, running)
-        tokens = job_log_store._held_tokens
+        tokens = job_log_store.read_held_tokens
 
         def ends(store: DataStore[DerivedRow]) -> Any:
             put(store, with_fields(running, entry=replace(running.entry, state=JobState.FINISHED)))
             return tokens(store)
 
-        monkeypatch.setattr(job_log_store, "_held_tokens", ends)
+        monkeypatch.setattr(job_log_store, "read_held_tokens", ends)
         assert [each.state for each in entries(conf)] == [JobState.FINISHED]
 
 

@@ -33,7 +33,7 @@ def test_every_line_has_timestamp_and_level(tmp_path: Path, capsys: pytest.Captu
     found = [head.fullmatch(line) for line in lines]
     assert all(found)
     assert [each[4] for each in found if each] == shown.out.splitlines()
-    assert {each[2] for each in found if each} == {"-", "inject"}  # a task says what is wrong with a seed
+    assert {each[2] for each in found if each} == {"-", "inject"}  # a task reports an invalid seed
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert main(["parse", f"none-{SECRET}", "--log-file", str(file), "--log-format", "json", *where]) == 1
     records = [json.loads(line) for line in file.read_text().splitlines()[len(lines) :]]

@@ -35,7 +35,7 @@ class Machine:
 
 
 def told_clock(conf: Configuration) -> int:
-    """Return the newest time that the table tells."""
+    """Return the newest time in the table."""
     row = BatchListStore(conf).store.get(LOCKS_KEY, {DerivedRow.data})
     return decode_lock_row(row.data if row is not None else None).clock
 

@@ -1,4 +1,4 @@
-"""Commands of a crawl as processes, run beside one another."""
+"""Runs commands of one crawl concurrently, each as a process."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Commands:
         self.conf = conf
         for name, value in crawl.SETTINGS.items():
             conf.set(name, value)
-        conf.set("http.timeout", 300_000)  # what is held is held, however slow the machine
+        conf.set("http.timeout", 300_000)  # a held request stays held on a slow machine, too
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         names = {*crawl.SETTINGS, "storage.data.store", "storage.crawl.id", "index.embedded.path", "http.timeout"}
@@ -108,7 +108,7 @@ class Commands:
 
 
 def beside_a_fetch(conf: Configuration, slow: SlowSite) -> None:
-    """Hold a fetch of batch A at a slow server; try others beside it; kill it, and fetch again."""
+    """Hold a fetch of batch A at a slow server; run other jobs meanwhile; kill it, and fetch again."""
     commands = Commands(conf)
     make_batch(conf, A, f"{slow.url}/1")
     make_batch(conf, B, f"{slow.url}/2")
@@ -136,7 +136,7 @@ def beside_a_fetch(conf: Configuration, slow: SlowSite) -> None:
 
 
 def generates_at_once(conf: Configuration) -> None:
-    """Start several generates together: those that are not refused are one after the other, no row has two batches."""
+    """Start several generates together: those not rejected run one after the other, and no row has two batches."""
     commands = Commands(conf)
     store = open_store(conf, WebPage)
     store.create()
@@ -166,7 +166,7 @@ def generates_at_once(conf: Configuration) -> None:
 
 
 def updates_at_once(conf: Configuration) -> None:
-    """Update two batches together whose pages link to one row; run what was refused again: nothing is lost."""
+    """Update two batches that link to one row concurrently; run the rejected one again: no link is lost."""
     commands = Commands(conf)
     target = "http://t.example/"
     for batch in (A, B):

@@ -117,7 +117,7 @@ def rounds(conf: Configuration, seed_file: str, count: int = 4) -> None:
 
 
 def table(conf: Configuration) -> dict[str, dict[str, bytes]]:
-    """Return every cell of the crawl's table without its timestamp; of clocks only that they are there."""
+    """Return every cell of the crawl's table without its timestamp; of clocks only whether they exist."""
     rows: dict[str, dict[str, bytes]] = {}
     for key, families in open_store(conf, WebPage).scan_cells():
         cells = rows[key] = {}

@@ -1,4 +1,4 @@
-"""Jobs run as commands beside a hostile server: their memory, what they leave behind, and how rows end."""
+"""Runs jobs as commands against a hostile server: their memory, leftovers, and the final state of rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROPERTIES = {
 
 
 class Ending(NamedTuple):
-    """What a row says: its protocol status and its parse, in the words of tricks; ``indexed``: it has the mark."""
+    """Final state of a row: protocol status and parse result, as named by the tricks; ``indexed``: it has the mark."""
 
     fetched: str
     parsed: str
@@ -55,7 +55,7 @@ def session_of(leader: int) -> list[int]:
 
 
 class Peak:
-    """Watches the memory of all processes of a session, from a thread; ``megabytes``: the most they had at a time."""
+    """Watches the memory of all processes of a session, from a thread; ``megabytes``: their peak in total."""
 
     def __init__(self, leader: int) -> None:
         self.megabytes = 0.0
@@ -114,7 +114,7 @@ class Commands:
             )
 
     def run(self, *words: str) -> float:
-        """Run a command to its good end; return the seconds it took. It leaves neither processes nor files behind."""
+        """Run a command successfully; return the seconds it took. Assert that no process or file is left."""
         began, before = time.monotonic(), processor_seconds()
         process = self.start(*words)
         with Peak(process.pid) as peak:

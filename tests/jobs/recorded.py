@@ -39,7 +39,7 @@ def dump_before(recording: Path, round_number: int, job: str) -> Path:
 
 
 def recorded_start(recording: Path, words: str) -> int:
-    """Return when a job of the recording began (ms); ``words`` begin its line in times.txt, such as "r1 generate"."""
+    """Return the start time of a recorded job (ms). ``words`` start its line in times.txt, as in "r1 generate"."""
     for line in (recording / "dumps" / "times.txt").read_text().splitlines():
         seconds, _, rest = line.partition(" start ")
         if rest.startswith(words):
@@ -66,8 +66,8 @@ def differences(
 ) -> str:
     """Export the table and compare it with the recording's own tool; return what it prints when they differ.
 
-    ``change`` takes out of the exported table what is not to be compared. That the tool has compared every cell of
-    the expected table is checked here; what changes leave out is counted in test_recorded_changes.
+    ``change`` removes cells from the exported table that are not compared. That the tool has compared every cell of
+    the expected table is checked here; test_recorded_changes counts the cells that changes remove.
     """
     exported = folder / "exported.jsonl.gz"
     export_table(open_store(conf, WebPage), exported)
@@ -115,11 +115,11 @@ def keep_inlinks(before: Dump) -> Callable[[Dump], None]:
 
 
 FAR_OFF = "test.interop.i:http/bigint.html"
-"""A page whose seed asks for an interval of three years."""
+"""A page with an interval of three years, set by its seed."""
 
 
 def keep_within(before: Dump) -> Callable[[Dump], None]:
-    """Updatedb has a page wait for the interval that it cuts at db.fetch.interval.max; Nutch 2 lets the time stand."""
+    """Updatedb uses the interval limited by db.fetch.interval.max for the fetch time; Nutch 2 keeps the old time."""
 
     def change(after: Dump) -> None:
         cells = before[FAR_OFF]
@@ -165,7 +165,7 @@ NOT_INDEXED = {
     "test.interop.i:http/togone.html": "was parsed, now gone",
     "test.interop.i:http/toredir.html": "was parsed, now redirects",
 }
-"""Rows that Nutch 2 puts into the index, though their pages are gone, elsewhere or ask to be left out."""
+"""Rows that Nutch 2 indexes although their pages are gone, redirected or noindex."""
 
 
 def leave_out(after: Dump) -> None:
@@ -175,7 +175,7 @@ def leave_out(after: Dump) -> None:
 
 
 def not_of_tika(round_number: int) -> Callable[[Dump], None]:
-    """Leave out the cells that Tika made of types other than HTML, and NekoHTML's errors: each is named."""
+    """Skip the cells that Tika produced for types other than HTML, and NekoHTML's errors: each is listed."""
 
     def change(dump: Dump) -> None:
         for key, cells in dump.items():

@@ -37,7 +37,7 @@ JOBS = {
     "index": ["index", BATCH],
 }
 SCORES = {"scores": ["index", "-scores"]}
-"""What comes behind these, and behind a pagerank."""
+"""Jobs after these, and after a pagerank."""
 SMALL_BUFFERS = {"gora.buffer.write.limit": "3", "storage.buffer.write.bytes": "2000", "index.embedded.batch": "4"}
 State = dict[str, object]
 _number = itertools.count()
@@ -57,7 +57,7 @@ def state(conf: Configuration) -> State:
 
 
 class Crawl:
-    """A crawl, its seeds, and commands run over it. ``settings`` are properties beside those of every test crawl."""
+    """A crawl, its seeds, and commands run over it. ``settings``: additional properties."""
 
     def __init__(self, folder: Path, seeds: Path, **settings: str) -> None:
         self.folder, self.seeds = folder, seeds
@@ -76,7 +76,7 @@ class Crawl:
 
     @property
     def said(self) -> str:
-        """What the last command has said so far."""
+        """Output of the last command so far."""
         return self._log.read_text()
 
     @property
@@ -117,7 +117,7 @@ class Crawl:
         return None if hit else self._log.stat().st_mtime - started
 
     def copy(self, folder: Path) -> Crawl:
-        """Copy the whole crawl to a folder that is not there."""
+        """Copy the whole crawl to a folder that does not exist yet."""
         shutil.copytree(self.folder, folder)
         return Crawl(folder, self.seeds)
 

@@ -1,4 +1,4 @@
-"""When ``crawl`` looks through a table for pages that are allowed now."""
+"""``crawl`` rechecks a table for pages that the address filter allows now."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_address_recheck_runs_when_setting_changed_since_fetch(
     rows.put(conf, {"http://a.test/": {"status": CrawlStatus.FETCHED}})
     store, looked = open_store(conf, WebPage), []
     monkeypatch.setattr(
-        "nutch2py.jobs.fetch.address_recheck._reschedule", lambda *_: (looked.append(1), (0, int(open_batch)))[1]
+        "nutch2py.jobs.fetch.address_recheck.reschedule", lambda *_: (looked.append(1), (0, int(open_batch)))[1]
     )
     other = conf.copy()
     other.set("http.filter.ipaddress.exclude", "127.0.0.2")
@@ -36,6 +36,6 @@ def test_address_recheck_runs_when_setting_changed_since_fetch(
     assert looks(conf) == 1  # of a table that says nothing of it
     assert [looks(conf), looks(conf)] == ([1, 1] if open_batch else [0, 0])
     with record_address_filter(other, CrawlTables(store, BatchListStore(conf))):
-        assert looks(conf) == 1  # and what is refused from here on is not seen
+        assert looks(conf) == 1  # URLs rejected from here on are not seen
     assert looks(conf) == 1
     assert looks(conf) == int(open_batch)

@@ -1,4 +1,4 @@
-"""How a batch list is cut, and let go, where the store would read all of it to cut it."""
+"""Batch lists are split and deleted without reading them whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nutch2py.table import KeyRange, TableQuery, open_store, prefix_range
 @pytest.fixture
 def lists(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> BatchListStore:
     """A list as in HBase: 5 partitions of unlike size, one of them empty, and a few rows that redirects led to."""
-    monkeypatch.setattr(batch_lists, "_LONG_LIST_ENTRIES", 100)
+    monkeypatch.setattr(batch_lists, "LONG_LIST_ENTRIES", 100)
     found = BatchListStore(conf)
     found.store.create()
     with found.store.batch() as batch:
@@ -49,7 +49,7 @@ def test_large_list_is_split_by_entry_numbers(lists: BatchListStore, count: int,
 
 
 def test_list_with_few_parts_is_split(lists: BatchListStore) -> None:
-    """Those of which there are more than twice as many as were asked for are joined."""
+    """Parts are joined when there are more than twice as many as requested."""
     lists.set_state("b/1", BatchState.GENERATED, 6_000_000)
     assert 2 <= len(lists.make_list_splits("b/1", 2)) <= 5
 
@@ -68,7 +68,7 @@ class TestLettingGo:
 
         monkeypatch.setattr(bulk_delete, "run_job", counted)
         monkeypatch.setattr(BatchListStore, "can_split_ranges", False)
-        monkeypatch.setattr(bulk_delete, "_MAX_DRIVER_ROWS", 10)
+        monkeypatch.setattr(bulk_delete, "MAX_DRIVER_ROWS", 10)
         conf.set("mapreduce.job.maps", "3")
         open_store(conf, WebPage).create()
 

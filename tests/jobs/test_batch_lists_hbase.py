@@ -21,8 +21,8 @@ def test_hbase_long_list_is_split_and_deleted(
 ) -> None:
     """``times``: of 3,000 entries; 150,000 are a list that counts as long of itself."""
     if times == 1:
-        monkeypatch.setattr(batch_lists, "_LONG_LIST_ENTRIES", 3_000)
-    monkeypatch.setattr(bulk_delete, "_MAX_DRIVER_ROWS", 2_000)
+        monkeypatch.setattr(batch_lists, "LONG_LIST_ENTRIES", 3_000)
+    monkeypatch.setattr(bulk_delete, "MAX_DRIVER_ROWS", 2_000)
     conf.set("storage.data.store", hbase.location)
     conf.set("storage.crawl.id", f"lists{times}")
     conf.set("mapreduce.job.maps", "4")

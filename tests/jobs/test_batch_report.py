@@ -1,4 +1,4 @@
-"""How far batches are, whatever jobs ran in whatever order, and who is at work on them."""
+"""Batch report: progress of batches after any order of jobs, and the jobs that work on them."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ class TestBatches:
             print_batches(conf)
             plain = capsys.readouterr().out.splitlines()
             print_batches(conf, as_json=True)
-            told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            report = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
         assert [line.split("\t")[:2] + line.split("\t")[3:5] for line in plain] == [
             [A, "generated", "3", "2"],
             ["c d/3", "fetched", "1", "1"],
         ]
         assert f"({os.getpid()})" in plain[0].split("\t")[6]
         assert plain[1].split("\t")[6] == "-"
-        assert (told[0]["done"], told[0]["count"], told[1]["state"]) == (2, 3, "fetched")
-        assert told[0]["running_jobs"][0].startswith("fetch on ")
+        assert (report[0]["done"], report[0]["count"], report[1]["state"]) == (2, 3, "fetched")
+        assert report[0]["running_jobs"][0].startswith("fetch on ")
 
     def test_dead_generate_is_interrupted_and_running_is_not(self, conf: Configuration) -> None:
         open_store(conf, WebPage).create()
@@ -132,8 +132,10 @@ def test_batch_states_match_rows_after_any_job_order(conf: Configuration, tmp_pa
                 with suppress(UnknownBatchError):
                     job(conf, batch)
             expected, reports = by_the_rows(conf), {report.batch_id: report for report in list_open_batches(conf)}
-            told = {name: (each.state, each.done) for name, each in reports.items() if each.state != BatchState.UPDATED}
-            assert told == expected, f"step {step}: {job.__name__} {batch}"
+            states = {
+                name: (each.state, each.done) for name, each in reports.items() if each.state != BatchState.UPDATED
+            }
+            assert states == expected, f"step {step}: {job.__name__} {batch}"
             for each in reports.values():
                 assert (each.running_jobs, each.batch_id in made) == ((), True)
                 assert each.state != BatchState.UPDATED or each.done == each.count > 0

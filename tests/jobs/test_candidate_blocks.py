@@ -80,8 +80,8 @@ def test_only_blocks_before_cut_are_read(conf: Configuration) -> None:
         writer = CandidateBlockWriter(batch, "b/1", "00003")
         for text in texts:
             writer.add(text)
-        told = writer.close()
-    blocks = locate_blocks("b/1", "00003", told)
+        record = writer.close()
+    blocks = locate_blocks("b/1", "00003", record)
     assert [block.entry_count for block in blocks] == [1_000, 1_000, 500]
     assert [*store.keys(prefix_range(candidate_prefix("b/1")))] == [block.key for block in blocks]
     whole = [
@@ -101,8 +101,8 @@ def test_batch_is_independent_of_reduce_tasks(
     conf: Configuration, monkeypatch: pytest.MonkeyPatch, cap: str, held: int
 ) -> None:
     """Also when map tasks give on more than they may hold, and the blocks are small."""
-    monkeypatch.setattr(generate_job, "_MAX_HELD_ENTRIES", held)
-    monkeypatch.setattr(candidate_blocks, "_ENTRIES_PER_BLOCK", 7)
+    monkeypatch.setattr(generate_job, "MAX_HELD_ENTRIES", held)
+    monkeypatch.setattr(candidate_blocks, "ENTRIES_PER_BLOCK", 7)
     chance = random.Random(5)
     urls = [f"http://h{min(number % 17, number % 5)}.example/{number}.html" for number in range(600)]
     put(conf, {url: {"score": float(chance.randrange(20))} for url in urls})

@@ -18,7 +18,7 @@ _number = itertools.count()
 @pytest.fixture
 def on_hbase(conf: Configuration, hbase: Any) -> Configuration:
     conf.set("storage.data.store", hbase.address())
-    conf.set("storage.crawl.id", f"beside{next(_number)}")
+    conf.set("storage.crawl.id", f"concurrent{next(_number)}")
     return conf
 
 

@@ -1,4 +1,4 @@
-"""The clock of a crawl: what is written is newer than what was there, whatever the machine's clock says."""
+"""Crawl clock: new cells are newer than existing ones, even if the machine's clock is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DeduplicationJob: which pages are marked, and what becomes of their documents."""
+"""DeduplicationJob: the pages that it marks, and the effect on their documents."""
 
 import json
 import random
@@ -36,7 +36,7 @@ def fill(conf, rows):
 
 
 def marks(conf):
-    """Return row key -> the row that stands for it."""
+    """Return row key -> the row that represents it."""
     fields = {WebPage.metadata}
     rows = open_store(conf, WebPage)
     found = {}
@@ -138,7 +138,7 @@ def test_duplicates_leave_index_and_return_when_page_changes(conf, tmp_path):
     conf.set("plugin.includes", "index-basic|indexer-jsonl")
     conf.set("indexer-jsonl.path", str(tmp_path / "index"))
 
-    def told():
+    def indexed_pages():
         lines = [json.loads(line) for line in (tmp_path / "index").read_text().splitlines()]
         (tmp_path / "index").unlink()
         return {line.get("delete") or line["id"]: "delete" not in line for line in lines}
@@ -148,17 +148,17 @@ def test_duplicates_leave_index_and_return_when_page_changes(conf, tmp_path):
         made.markers[Mark.UPDATEDB] = "b1"
     fill(conf, rows)
     index(conf, "-all")
-    assert told() == {"org.a:http/": True, "org.b:http/": True}
+    assert indexed_pages() == {"org.a:http/": True, "org.b:http/": True}
     dedup(conf)
     index(conf, "-all")
-    assert told() == {"org.a:http/": True, "org.b:http/": False}
+    assert indexed_pages() == {"org.a:http/": True, "org.b:http/": False}
     assert main(["clean", *options(conf, "plugin.includes", "indexer-jsonl.path")]) == 0
-    assert told() == {"org.b:http/": False}
+    assert indexed_pages() == {"org.b:http/": False}
     changed = WebPage({}, frozenset())
     changed.signature = b"2"
     fill(conf, {"org.b:http/": changed})
     index(conf, "-all")
-    assert told() == {"org.a:http/": True, "org.b:http/": True}
+    assert indexed_pages() == {"org.a:http/": True, "org.b:http/": True}
 
 
 def options(conf, *names):

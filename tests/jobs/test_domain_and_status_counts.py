@@ -80,7 +80,7 @@ def test_output_lines_match_nutch(crawled: Configuration, capsys: pytest.Capture
 
 def test_many_names_are_spilled_and_summed(crawled: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = count_rows_by_name(crawled, "x", "domains", "host")
-    monkeypatch.setattr("nutch2py.jobs.tools.domain_and_status_counts._MAX_BUFFERED_NAMES", 1)
+    monkeypatch.setattr("nutch2py.jobs.tools.domain_and_status_counts.MAX_BUFFERED_NAMES", 1)
     assert count_rows_by_name(crawled, "x", "domains", "host") == expected
 
 

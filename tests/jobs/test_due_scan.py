@@ -1,4 +1,4 @@
-"""generate by the index of what is due: the same rows as by a scan of all, and not more work than their number."""
+"""generate by the due index: the same rows as by a full scan, at a cost in proportion to their number."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_due_index_chooses_same_rows_as_full_scan(
     examples: int, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the same order, of random tables; a batch takes its rows from the next, which is not updated between them."""
-    monkeypatch.setattr("nutch2py.jobs.generate.due_scan._MAX_READ_ENTRIES", 3)
+    monkeypatch.setattr("nutch2py.jobs.generate.due_scan.MAX_READ_ENTRIES", 3)
 
     @settings(max_examples=examples, deadline=None)
     @given(ROWS, PROPERTIES, st.lists(OPTIONS, min_size=1, max_size=3))
@@ -117,14 +117,14 @@ def table(conf: Configuration) -> Configuration:
 class TestHowManyRowsAreLookedAt:
     @pytest.fixture(autouse=True)
     def small_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("nutch2py.jobs.generate.due_scan._MIN_READ_ENTRIES", 1)
+        monkeypatch.setattr("nutch2py.jobs.generate.due_scan.MIN_READ_ENTRIES", 1)
 
     def test_reads_no_more_rows_than_top_n(self, table: Configuration) -> None:
         table.set("generate.due.share", BY_INDEX)
         result = generate(table, now=NOW, top_n=5, batch_id="one")
         assert result.urls == 5
         assert result.count("generator", "rows") < 5 + 5 // 8 + 65
-        result = generate(table, now=NOW, top_n=5, batch_id="two")  # behind those that are under way
+        result = generate(table, now=NOW, top_n=5, batch_id="two")  # after those that are in open batches
         assert result.count("generator", "rows") < 2 * (5 + 5 // 8 + 65)
         assert generate(table, now=NOW, batch_id="three").count("generator", "rows") == 200
 
@@ -140,8 +140,10 @@ class TestHowManyRowsAreLookedAt:
 
 
 class TestWhatIsSaid:
-    def told(self, conf: Configuration, capsys: pytest.CaptureFixture[str], **options: Any) -> tuple[str, int]:
-        """Return the line about the rows, and how many were looked at."""
+    def logged_selection(
+        self, conf: Configuration, capsys: pytest.CaptureFixture[str], **options: Any
+    ) -> tuple[str, int]:
+        """Return the log line about the rows, and the number of rows read."""
         result = generate(conf, now=NOW, **options)
         lines = capsys.readouterr().out.splitlines()
         (line,) = (line for line in lines if "full table scan" in line or "due index" in line)
@@ -149,18 +151,18 @@ class TestWhatIsSaid:
 
     def test_use_of_index_is_logged(self, table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
         by_index = "reading the rows that the due index lists"
-        assert self.told(table, capsys, top_n=75) == (by_index, 200)
+        assert self.logged_selection(table, capsys, top_n=75) == (by_index, 200)
 
     def test_too_many_due_rows_are_logged(self, table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
-        assert self.told(table, capsys, top_n=76) == (
+        assert self.logged_selection(table, capsys, top_n=76) == (
             "full table scan: more than generate.due.share of the rows are due",
             300,
         )
-        assert self.told(table, capsys)[1] == 300
+        assert self.logged_selection(table, capsys)[1] == 300
 
     def test_missing_index_is_logged(self, table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
         open_store(table, WebPage).due_index().drop()
-        line, rows = self.told(table, capsys, top_n=5)
+        line, rows = self.logged_selection(table, capsys, top_n=5)
         assert line == (
             "full table scan, as the due index is not available: the table has none (run dueindex to rebuild it)"
         )
@@ -169,9 +171,9 @@ class TestWhatIsSaid:
     def test_other_schedule_is_logged(
         self, table: Configuration, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Who asks a schedule of its own gets asked of every row, also when it has inherited the rest."""
+        """A schedule with its own ``should_fetch`` is called for every row, even if it inherits the rest."""
         monkeypatch.setattr(DefaultFetchSchedule, "should_fetch", lambda *_: True, raising=False)
-        line, rows = self.told(table, capsys, top_n=250)
+        line, rows = self.logged_selection(table, capsys, top_n=250)
         assert line.startswith("full table scan: schedule ")
         assert rows == 300
 

@@ -1,4 +1,4 @@
-"""generate by the index of what is due in HBase: what the scan chooses, whoever is killed and whoever else writes."""
+"""generate by the due index in HBase: equal to a full scan despite killed jobs and other writers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOVES = st.lists(st.tuples(st.integers(0, 20), TIMES, st.booleans()), max_size=1
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """Every store of HBase is the stand-in."""
+    """Replace every store of HBase by the stand-in."""
     made = Server()
     monkeypatch.setattr(hbase_store, "ThriftGatewayPool", gateways_of(made))
     yield made
@@ -43,7 +43,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 class Killed(BaseException):
-    """Stands for the end of a process."""
+    """Represents the end of a process."""
 
 
 def opened(location: str, properties: Mapping[str, str], share: str) -> Configuration:
@@ -184,7 +184,7 @@ class TestHowManyRowsAreLookedAt:
         assert generate(table, now=NOW, top_n=1).count("generator", "rows") == 60
 
     def test_large_count_is_sampled(self, table: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(hbase_due_index, "_EXACT_COUNT_LIMIT", 10)
+        monkeypatch.setattr(hbase_due_index, "EXACT_COUNT_LIMIT", 10)
         index = open_store(table, WebPage).due_index()
         assert 10 <= index.count([hbase_due_index.TimeSpan(0, NOW)], 1_000) <= 400
         assert index.count([hbase_due_index.TimeSpan(0, NOW)], 20) <= 20
@@ -210,8 +210,8 @@ class TestOtherPrograms:
         capsys: pytest.CaptureFixture[str],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        """As Nutch 2 does with what it fetches; it has found another row then, of which nothing tells."""
-        monkeypatch.setattr(hbase_due_index, "_PROBED_ROWS", 1)
+        """Nutch 2 does so with fetched rows; it has added another row, which no entry names."""
+        monkeypatch.setattr(hbase_due_index, "PROBED_ROWS", 1)
         foreign("http://h1.example/001", NOW + DAY)
         foreign("http://new.example/", NOW - 1)
         result = generate(table, now=NOW, batch_id="b")
@@ -237,8 +237,8 @@ class TestOtherPrograms:
     def test_single_unprobed_row_is_missed(
         self, table: Configuration, foreign: Callable[[str, int], None], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """All rows are looked at from time to time."""
-        monkeypatch.setattr(hbase_due_index, "_PROBED_ROWS", 8)
+        """All rows are checked from time to time."""
+        monkeypatch.setattr(hbase_due_index, "PROBED_ROWS", 8)
         foreign("http://zzz.example/", NOW)
         assert generate(table, now=NOW, batch_id="one").urls == 60
         table.set("hbase.due.look.days", "1")
@@ -273,7 +273,7 @@ class TestEntries:
         assert slot_of(NOW + DAY) + key in self.places(server)
 
     def test_entry_of_pending_row_is_kept(self, table: Configuration, server: Server) -> None:
-        """Another job is just writing: its entry is there, its row is not."""
+        """Another job is writing: its entry exists, its row does not."""
         url, key = "http://later.example/7", reverse_url("http://later.example/7").encode()
 
         def meanwhile(table_name: bytes) -> None:
@@ -319,7 +319,7 @@ class TestMakingIt:
     def test_killed_build_is_not_used(
         self, table: Configuration, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("nutch2py.jobs.table_admin.due_index_job._ROWS_PER_READ", 10)
+        monkeypatch.setattr("nutch2py.jobs.table_admin.due_index_job.ROWS_PER_READ", 10)
         left = [3]
 
         def kill(name: bytes) -> None:
@@ -332,7 +332,7 @@ class TestMakingIt:
             manage_due_index(table)
         server.before = lambda _: None
         assert "did not finish" in open_store(table, WebPage).due_index().unavailable_reason
-        move(table, "http://h1.example/001", NOW + DAY)  # jobs go on
+        move(table, "http://h1.example/001", NOW + DAY)  # jobs continue
         assert generate(table, now=NOW, batch_id="b").urls == 59
         manage_due_index(table)
         assert troubles(open_store(table, WebPage)) == []
@@ -341,7 +341,7 @@ class TestMakingIt:
         def meanwhile(name: bytes) -> None:
             if name.endswith(b"_due") and STATE_ROW in server.tables[name].puts:
                 server.before = lambda _: None
-                move(table, "http://first.example/", NOW)  # behind the tasks
+                move(table, "http://first.example/", NOW)  # after the range of the tasks
 
         server.before = meanwhile
         manage_due_index(table)
@@ -365,7 +365,7 @@ class TestMakingIt:
 
 
 def test_mark_writes_cost_no_index_update(table: Configuration, server: Server) -> None:
-    """What a mark costs is not made dearer."""
+    """Setting a mark costs no more than before."""
     written: list[bytes] = []
     server.before = written.append
     page = WebPage({}, frozenset())

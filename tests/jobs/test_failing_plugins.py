@@ -1,4 +1,4 @@
-"""A plug-in that fails on a page: named with the page's URL, the page counted, the job goes on, nothing half done."""
+"""A plug-in that fails on a page is named with the URL, the page is counted, and the job continues consistently."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def site() -> Iterator[str]:
 
 @pytest.fixture(autouse=True)
 def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Install the plug-ins beside the built-in ones, for the processes of the parser, too."""
+    """Install the plug-ins next to the built-in ones, for the processes of the parser, too."""
     folder = tmp_path / "site"
     info = folder / "failing_plugins-1.dist-info"
     info.mkdir(parents=True)
@@ -348,16 +348,16 @@ def test_failing_page_is_named_retried_and_others_unaffected(
     cls = member.partition(".")[0]
     plugin = next(f"test-{point}" for point, name in POINTS.items() if name == cls)
     assert set(result.group(PLUGIN_FAILURES_GROUP)) == {plugin}
-    told = [
+    messages = [
         line for line in crawl.lines if line.startswith(f"plug-in {plugin} failed on {site}/{page}: RuntimeError: ")
     ]
-    assert len(told) == 1
-    assert told[0].partition("RuntimeError: ")[2] in (
+    assert len(messages) == 1
+    assert messages[0].partition("RuntimeError: ")[2] in (
         "no good",
         f"no good, at {site}/bad",
         f"no good, at {site}/badtarget",
     )
-    assert "table" not in result.counters  # what is counted for the limit stays inside
+    assert "table" not in result.counters  # the counters for the limit are internal
     found = all_cells(conf)
     untouched = [key for key in expected if not unreverse_url(key).rpartition("/")[2].startswith("bad")]
     if job not in ("parse", "fetch", "updatedb"):  # there a good page may have the link that failed, or come by it
@@ -366,7 +366,7 @@ def test_failing_page_is_named_retried_and_others_unaffected(
     if job not in NOT_REPEATED and member != "Schedule.initialize":
         crawl.run(job)
         assert without_scores(all_cells(conf)) == without_scores(expected)
-        if job != "updatedb":  # cash that came while a page waited goes on with it: elsewhere, and no more of it
+        if job != "updatedb":  # cash received while a page waited stays with it
             assert all_cells(conf) == expected
 
 
@@ -427,7 +427,7 @@ def test_updatedb_with_failing_plugin_keeps_cash(conf: Configuration, site: str,
     assert {Mark.GENERATE, Mark.FETCH, Mark.PARSE} <= set(page.markers)
     assert Mark.UPDATEDB not in page.markers
     assert page.score < 1000  # what was half done is not written
-    # the cash of the two plain pages, which have no links, is nobody's; one whose map failed has kept its own
+    # the two plain pages have no links, so their cash goes to no page; one with a failed map keeps its own
     lost = 1.0 if member == "Scoring.distribute again" else 2.0
     assert cash() == pytest.approx(before - lost)
 
@@ -509,9 +509,9 @@ def test_exit_code_is_7_with_process_tasks(
         words += ["-D", f"{name}={conf.get(name)}"]
     words += ["-D", "mapreduce.job.reduces=2", "-D", f"plugin.failures.minimum={minimum}"]
     assert main(words) == 7
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith("nutch2py: plug-in test-scoringfilter failed on ")
-    assert "first: plug-in test-scoringfilter failed on http://h" in told
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("nutch2py: plug-in test-scoringfilter failed on ")
+    assert "first: plug-in test-scoringfilter failed on http://h" in line
 
 
 def test_plugin_failing_in_constructor_is_named(conf: Configuration, crawl: Crawl) -> None:

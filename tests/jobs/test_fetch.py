@@ -152,7 +152,7 @@ def test_fetch_counters_are_reported(site: ScriptedSite, crawl: Configuration, t
 
 
 def test_redirect_target_stays_in_its_batch(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
-    """It is fetched once, with its own batch; the redirect leads to it, and to what is free."""
+    """It is fetched once, with its own batch; the redirect leads to it, and to rows without a batch."""
     crawl.set("http.redirect.max", "3")
     site.on("/from", Reply(301, headers=[("Location", "/taken")]))
     site.on("/other", Reply(301, headers=[("Location", "/free")]))

@@ -1,4 +1,4 @@
-"""freegen: a batch of named URLs, due or not, of rows that are there or are made."""
+"""freegen: a batch of given URLs, due or not, of existing or new rows."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_filters_are_applied_when_requested(conf: Configuration, seeds: str) -> 
     rules.write_text("http://old.test/\n", encoding="utf-8")
     conf.set("urlfilter.prefix.file", str(rules))
     assert freegen(conf, seeds, filter_urls=True, normalize=True, batch_id="one").urls == 1
-    assert freegen(conf, seeds, batch_id="two").urls == 1  # the other one, which the filter refuses
+    assert freegen(conf, seeds, batch_id="two").urls == 1  # the filter rejects the other one
 
 
 def test_invalid_arguments_create_nothing(conf: Configuration, tmp_path: Path) -> None:
@@ -86,6 +86,6 @@ def test_invalid_arguments_create_nothing(conf: Configuration, tmp_path: Path) -
 def test_freegen_command_works(conf: Configuration, seeds: str, capsys: pytest.CaptureFixture[str]) -> None:
     store, size = conf.get("storage.data.store", ""), conf.get("storage.embedded.map.size", "")
     words = ["freegen", seeds, "-D", f"storage.data.store={store}", "-D", f"storage.embedded.map.size={size}"]
-    for more, code in (["-filter"], 0), ([], 0), ([], 1):  # the shipped filter refuses the "?"
+    for more, code in (["-filter"], 0), ([], 0), ([], 1):  # the shipped filter rejects the "?"
         assert main([*words, *more]) == code
         assert f"containing {1 - code} URLs" in capsys.readouterr().out

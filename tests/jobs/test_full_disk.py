@@ -114,9 +114,9 @@ def test_task_unable_to_report_has_disk_checked(site: Site, tmp_path: Path) -> N
         f"print(probe_disk(Path({str(tmp_path)!r})))"
     )
     command = [sys.executable, "-c", words]
-    for disk, told in (({}, "None"), (failing_disk(site.disk, errno.ENOSPC, "/.tried-"), "no space is left for ")):
+    for disk, message in (({}, "None"), (failing_disk(site.disk, errno.ENOSPC, "/.tried-"), "no space is left for ")):
         done = subprocess.run(command, env={**os.environ, **disk}, capture_output=True, text=True, check=True)
-        assert done.stdout.startswith(told)
+        assert done.stdout.startswith(message)
         assert not [*tmp_path.iterdir()]
 
 
@@ -138,7 +138,7 @@ def test_full_disk_ends_job_with_reason(site: Site, tmp_path: Path, name: str, n
     assert (code, len(errors)) == (case.code, 1), said
     assert "Traceback" not in said
     assert case.says in errors[0]
-    if name not in ("table", "batch lists"):  # LMDB tells some of them as an input/output error
+    if name not in ("table", "batch lists"):  # LMDB reports some of them as an input/output error
         assert what in errors[0]
         assert repair in errors[0]
     marks = f"mk:{Mark.INDEX.value}"

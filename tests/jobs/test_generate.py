@@ -1,4 +1,4 @@
-"""GeneratorJob: what is chosen, in which order and partition, and what marks do."""
+"""GeneratorJob: selection, order, partitions, and the effect of marks."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ Numbers = st.tuples(st.integers(1, 60), st.integers(-1, 4), st.integers(1, 5), s
 @settings(max_examples=40, deadline=None)
 @given(Numbers)
 def test_bounded_selection_equals_sort_and_cut(numbers: tuple[int, int, int, int]) -> None:
-    """Also when it is made of those of several map tasks, and what is below its worst score is not offered."""
+    """Also when it is merged from several map tasks; rows below its worst score are not offered."""
     limit, cap, tasks, seed = numbers
     chance = random.Random(seed)
     entries = []
@@ -310,7 +310,7 @@ class TestABatchIdTwice:
         assert "batch b already exists and is not updated yet: nothing was added to it" in capsys.readouterr().out
 
     def test_interrupted_batch_is_regenerated(self, conf: Configuration) -> None:
-        """Of what is due by then: what the interrupted run had marked, and is not chosen now, is free again."""
+        """Of the rows due then: those that the interrupted run marked and this one does not choose are free again."""
         put(conf, {f"http://a.example/{number}": {"score": float(number)} for number in range(10)})
         assert chosen(conf, top_n=4) == {f"http://a.example/{number}" for number in (6, 7, 8, 9)}
         BatchListStore(conf).set_state("b", BatchState.GENERATING)
@@ -325,12 +325,12 @@ class TestABatchIdTwice:
         put(conf, {url: {} for url in rows})
         first = chosen(conf, top_n=4)
         BatchListStore(conf).set_state("b", BatchState.GENERATING)
-        conf.set("joblog.keep", "0")  # whose writes are none of generate's
+        conf.set("joblog.keep", "0")  # its writes are not those of generate
         conf.set("gora.buffer.write.limit", "1")
         write, writes = EmbeddedBatch._write, 0
 
         class Killed(BaseException):
-            """Stands for the end of the process."""
+            """Represents the end of the process."""
 
         for number in range(1, 16):
             writes = 0

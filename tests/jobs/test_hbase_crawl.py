@@ -1,4 +1,4 @@
-"""A crawl whose table is in a real HBase: the embedded crawl's table, in Nutch 2.4's format, whatever dies."""
+"""A crawl in a real HBase equals the embedded crawl's table, in Nutch 2.4's format, despite killed processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host table: what is injected, counted and shown."""
+"""Host table: inject, counters and output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_injected_host_settings_are_set_and_others_kept(conf: Configuration, tmp
     file.write_text("a.example.com\tq_mt=3\n")
     result = hostinject(conf, str(file))
     assert result.count("hostinject", "hosts_injected") == 1
-    open_store(conf, DerivedRow).create()  # a crawl has begun: from now on it is logged
+    open_store(conf, DerivedRow).create()  # a crawl exists: from now on jobs are logged
     hostinject(conf, str(file))
     (entry,) = read_entries(open_store(conf, DerivedRow), 10)
     assert (entry.job, entry.state, entry.counters) == ("hostinject", "finished", {"hostinject": {"hosts_injected": 1}})

@@ -42,7 +42,7 @@ def honest_seeds(served: Web) -> list[str]:
 
 
 def wrong(server: HostileServer, endings: dict[str, Ending], *, sitemaps: bool = False) -> dict[str, object]:
-    """Return the tricks whose row did not end as it has to."""
+    """Return the tricks with an unexpected final state of their row."""
     found: dict[str, object] = {}
     for trick in server.tricks:
         if trick.sitemap != sitemaps:
@@ -98,33 +98,34 @@ def test_every_hostile_sitemap_ends_with_status(server: HostileServer, tmp_path:
 
 
 def test_hostile_hosts_do_not_slow_honest_ones(server: HostileServer, tmp_path: Path) -> None:
-    """The defaults, ten threads among them, but that nobody is waited for longer than a minute.
+    """Defaults with ten threads, except that waits are limited to a minute.
 
-    A fetch takes the time that politeness asks for; all other jobs are measured by the processor, whatever else runs.
+    A fetch takes the time that politeness requires; all other jobs are measured in CPU time, to exclude other load.
     """
-    patience = {"http.time.limit": "60", "http.robots.503.defer.visits.delay": "15000"}
+    limits = {"http.time.limit": "60", "http.robots.503.defer.visits.delay": "15000"}
     hostile = [server.url(trick) for trick in server.tricks if not trick.sitemap]
     ratios: list[float] = []
     for number in range(3):
         with web() as served:
             honest = [served.url(host, f"/p/{page}.html") for host in HOSTS for page in range(40)]
-            alone, beside = (Commands(tmp_path / f"{name}{number}", patience) for name in ("alone", "beside"))
+            alone, concurrent = (Commands(tmp_path / f"{name}{number}", limits) for name in ("alone", "concurrent"))
             times = alone.round(honest)
-            with_others = beside.round([*hostile, *honest])
+            with_others = concurrent.round([*hostile, *honest])
             costs = [
-                took["fetch"] + sum(each.processor.values()) for took, each in ((times, alone), (with_others, beside))
+                took["fetch"] + sum(each.processor.values())
+                for took, each in ((times, alone), (with_others, concurrent))
             ]
             print(
                 times,
                 alone.processor,
                 with_others,
-                beside.processor,
-                f"{alone.megabytes:.0f} MB and {beside.megabytes:.0f} MB",
+                concurrent.processor,
+                f"{alone.megabytes:.0f} MB and {concurrent.megabytes:.0f} MB",
                 sep="\n",
             )
-            assert beside.endings(honest) == alone.endings(honest)
-            assert wrong(server, beside.endings(hostile)) == {}
-            assert beside.megabytes < MEMORY
+            assert concurrent.endings(honest) == alone.endings(honest)
+            assert wrong(server, concurrent.endings(hostile)) == {}
+            assert concurrent.megabytes < MEMORY
         ratios.append(costs[1] / costs[0])
         if ratios[-1] <= 1.2:
             return

@@ -1,4 +1,4 @@
-"""What is gone leaves the index: by whatever way it went, and by whatever form of index it is noticed."""
+"""Gone pages leave the index, for every reason of removal and every form of the index job."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,7 +19,7 @@ from nutch2py.search.search_service import search
 from nutch2py.table import TableQuery, open_store
 
 PAGE = b"<html><head>%s<title>Title</title></head><body>%s</body></html>"
-LONG = b"<p>plankton and other words of the sea, which nobody minds</p>"
+LONG = b"<p>plankton and other words of the sea, which matter to none</p>"
 
 WAYS = {
     "stays": (200, PAGE % (b"", LONG)),
@@ -32,10 +32,10 @@ WAYS = {
     "refreshed-later": (200, PAGE % (b'<meta http-equiv="refresh" content="5; url=/stays">', LONG)),
     "noindex": (200, PAGE % (b'<meta name="robots" content="noindex">', LONG)),
     "tagged": (200, PAGE % (b"", LONG)),
-    "filtered": (200, b"plankton in words alone, without a tag"),
+    "filtered": (200, b"plankton in text alone, without a tag"),
     "robots": (200, PAGE % (b"", LONG)),
 }
-"""What each page answers once the first round is over. All were alike before."""
+"""Response of each page after the first round. All were equal before."""
 FORMS = ("batch", "batch without its list", "-all", "-reindex", "a later batch")
 
 

@@ -68,10 +68,10 @@ def test_index_scores_equal_reindex(conf: Configuration, runner: str, tmp_path: 
     rank(conf, {number: 0.6 + number / 4 for number in range(PAGES)}, mean=2.0)
     before = documents(conf)
     assert dict(index(conf, SCORES).group("IndexerStatus")) == {"scores_changed": PAGES}
-    anew = conf.copy()
-    anew.set("index.embedded.path", str(tmp_path / "anew"))
-    index(anew, REINDEX)
-    assert documents(conf) == documents(anew) != before
+    rebuilt = conf.copy()
+    rebuilt.set("index.embedded.path", str(tmp_path / "rebuilt"))
+    index(rebuilt, REINDEX)
+    assert documents(conf) == documents(rebuilt) != before
     assert dict(index(conf, SCORES).group("IndexerStatus")) == {"scores_kept": PAGES}
 
 
@@ -84,7 +84,7 @@ def test_missing_documents_are_counted_and_not_created(conf: Configuration) -> N
     gone.status = CrawlStatus.GONE
     unmarked = page(signature=b"new", text="words never indexed", title="T", page_rank=3.0)
     with open_store(conf, WebPage).batch() as batch:
-        batch.put(key(6), gone)  # whose document waits for clean
+        batch.put(key(6), gone)  # its document waits for clean
         batch.put(key(PAGES), unmarked)
     counts = dict(index(conf, SCORES).group("IndexerStatus"))
     assert counts == {"scores_changed": PAGES - 2, "scores_not_in_index": 1}
@@ -95,8 +95,8 @@ def test_summary_line_and_exit_code_are_reported(conf: Configuration, capsys: py
     rank(conf, {0: 3.0, 1: 9000.0})
     words = ["-D", f"storage.data.store={conf.get('storage.data.store')}"]
     assert main(["index", "-scores", *words]) == 0
-    told = capsys.readouterr().out
-    assert "2 scores changed, 1 of them with their documents; 5 unchanged, 0 documents not" in told
+    output = capsys.readouterr().out
+    assert "2 scores changed, 1 of them with their documents; 5 unchanged, 0 documents not" in output
     assert main(["index", "-scores", "-all", *words]) == 255
     assert main(["parse", "-scores", *words]) == 255
     assert main(["index", "-scores", *words, "-D", "plugin.includes=indexer-csv|index-pagerank"]) == 5

@@ -209,7 +209,7 @@ class TestRows:
     def test_faults_are_reported_with_file_and_line(
         self, conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(input_splits, "_MIN_SPLIT_BYTES", 40)
+        monkeypatch.setattr(input_splits, "MIN_SPLIT_BYTES", 40)
         conf.set("mapreduce.job.maps", "4")
         file = tmp_path / "seeds.txt"
         lines = [b"http://a.example/", b"# none", b"http://b.example/\tnutch.score=abc\tnutch.fetchInterval=1h\tword",
@@ -220,11 +220,11 @@ class TestRows:
         assert (counters["urls_injected"], counters["urls_filtered"], counters["faults"]) == (5, 3, 5)
         out = capsys.readouterr().out
         said = [line.removeprefix(f"{file} ") for line in out.splitlines() if line.startswith(str(file))]
-        begins = ["line 3: nutch.score is 'abc'", "line 3: nutch.fetchInterval is '1h'",
+        prefixes = ["line 3: nutch.score is 'abc'", "line 3: nutch.fetchInterval is '1h'",
                   "line 3: 'word' is not name=value", "line 4: no url is not injected: ", "line 5: it is not UTF-8",
                   "line 6: http://d.example/x.gif is not injected: a normalizer or a filter rejects it",
                   "line 7: http://e.example/eee", "line 8: nutch.fetchInterval.fixed is '-'"]  # fmt: skip
-        assert [line[: len(begin)] for line, begin in zip(said, begins, strict=True)] == begins
+        assert [line[: len(prefix)] for line, prefix in zip(said, prefixes, strict=True)] == prefixes
         assert "total number of faults in seed lines, whose URLs are injected: 5" in out
         assert "total number of urls rejected by filters: 3" in out
 

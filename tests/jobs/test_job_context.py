@@ -1,4 +1,4 @@
-"""How every job begins: nothing is made of a mistyped name, and what is not there is named with its exit code."""
+"""Start of every job: a mistyped name creates nothing, and a missing table is named with its exit code."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_job_stopped_between_tasks_releases_lock(conf: Configuration) -> None:
         with open_job(conf, INJECT, creates_table=True):
             assert holders(lists)
             signal.raise_signal(signal.SIGTERM)
-            pytest.fail("it goes on")
+            pytest.fail("the job continues")
 
     with pytest.raises(SystemExit) as stop:
         work()

@@ -97,11 +97,13 @@ def test_lock_conflict_matrix_is_correct() -> None:
 def test_documented_lock_matrix_is_current() -> None:
     text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     rows = text.partition("| job | has alone | shares |\n|---|---|---|\n")[2].partition("\n\n")[0].splitlines()
-    told = [[set(filter(None, cell.strip().split(", "))) for cell in row.split("|")[2:4]] for row in rows]
+    documented = [[set(filter(None, cell.strip().split(", "))) for cell in row.split("|")[2:4]] for row in rows]
     declared = [
         work for work in vars(lock_scopes).values() if isinstance(work, LockScope) and work is not lock_scopes.READ
     ]
-    assert told == [[{*work.exclusive, *(["its batch"] * work.locks_batch)}, set(work.shared)] for work in declared]
+    assert documented == [
+        [{*work.exclusive, *(["its batch"] * work.locks_batch)}, set(work.shared)] for work in declared
+    ]
     assert [row.split("|")[1].split()[0] for row in rows] == [work.name for work in declared]
 
 
@@ -138,22 +140,22 @@ class TestALock:
         assert holders(lists) == []
 
     def test_other_thread_is_rejected_with_holder(self, conf: Configuration, lists: BatchListStore) -> None:
-        refused = []
+        rejected = []
 
         def second() -> None:
             try:
                 with hold_job_lock(conf, lists, lock_scopes.UPDATEDB.for_batch(B)):
-                    refused.append("nobody")
+                    rejected.append("nobody")
             except LockedError as error:
-                refused.append(f"{error.exit_code} {error}")
+                rejected.append(f"{error.exit_code} {error}")
 
         with hold_job_lock(conf, lists, lock_scopes.UPDATEDB.for_batch(A)):
             thread = threading.Thread(target=second)
             thread.start()
             thread.join()
-        assert refused[0].startswith(f"6 updatedb {A} is running on ")
-        assert f"(process {os.getpid()})" in refused[0]
-        assert f"and updatedb {B} cannot run at the same time; wait until it has finished" in refused[0]
+        assert rejected[0].startswith(f"6 updatedb {A} is running on ")
+        assert f"(process {os.getpid()})" in rejected[0]
+        assert f"and updatedb {B} cannot run at the same time; wait until it has finished" in rejected[0]
 
     def test_concurrent_requests_succeed_once(self, conf: Configuration, lists: BatchListStore) -> None:
         got: list[int] = []
@@ -282,7 +284,7 @@ class TestTheDead:
         with hold_job_lock(conf, lists, lock_scopes.INJECT):
             assert len(holders(lists)) == 1
 
-    @pytest.mark.parametrize("where", [{"host": "elsewhere"}, {"machine": "started anew"}])
+    @pytest.mark.parametrize("where", [{"host": "elsewhere"}, {"machine": "restarted"}])
     def test_remote_holder_must_be_silent_for_a_lease(
         self, conf: Configuration, lists: BatchListStore, left: LockHolder, where: dict[str, str]
     ) -> None:

@@ -70,7 +70,7 @@ def held_within_its_writes(killed: Crawl, process: subprocess.Popen[bytes], befo
 
 
 def is_committed(conf: Configuration) -> bool:
-    """Tell whether updatedb is beyond its commit point and not finished."""
+    """Return whether updatedb is beyond its commit point and not finished."""
     found = BatchListStore(conf).get_record(BATCH)
     return found is not None and found.state == BatchState.APPLYING
 

@@ -1,4 +1,4 @@
-"""readdb -stats -last: what was counted last is told with its time, and what was at work since."""
+"""readdb -stats -last: the last statistics are printed with their time and the jobs since then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.jobs import recorded
 
 @pytest.fixture
 def crawl(conf: Configuration, recording: Path) -> Configuration:
-    """A recorded table with which no figures are kept, as in HBase."""
+    """A recorded table without stored statistics, as in HBase."""
     recorded.load(conf, recording / "dumps" / "round2-updatedb.jsonl.gz")
     open_store(conf, DerivedRow).create()
     without_figures(conf)
@@ -50,9 +50,9 @@ def put_entry(conf: Configuration, entry: JobEntry) -> None:
         batch.put(entry_key(entry.id), encode_entry(StoredJobEntry(entry=entry, token="gone", machine="elsewhere")))
 
 
-def entry(job: str, begun: int, ended: int | None, state: JobState = JobState.FINISHED) -> JobEntry:
-    number = f"{begun:013d}-{abs(hash(job)) % 0xFFFFFF:06x}"
-    return JobEntry(number, job, "", "", state, begun, ended, ended or begun, "elsewhere", 1, "nobody")
+def entry(job: str, start: int, ended: int | None, state: JobState = JobState.FINISHED) -> JobEntry:
+    number = f"{start:013d}-{abs(hash(job)) % 0xFFFFFF:06x}"
+    return JobEntry(number, job, "", "", state, start, ended, ended or start, "elsewhere", 1, "nobody")
 
 
 def test_missing_count_is_reported(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,8 +83,8 @@ def test_later_job_is_named_and_not_counted(
         assert run(crawl, "readdb", "-stats", "-last", form) == 0
         out = capsys.readouterr().out
         if form == "-json":
-            told = json.loads(out)
-            assert (told["rows"], told["since"], told["kept"]) == (461, {"inject": 1}, False)
+            report = json.loads(out)
+            assert (report["rows"], report["since"], report["kept"]) == (461, {"inject": 1}, False)
         else:
             assert ["since", "inject", "1"] in [*csv.reader(io.StringIO(out))]
     assert run(crawl, "readdb", "-stats") == 0
@@ -95,9 +95,9 @@ def test_later_job_is_named_and_not_counted(
 def test_job_running_during_count_is_named(crawl: Configuration) -> None:
     store, log = open_store(crawl, WebPage), open_store(crawl, DerivedRow)
     assert run(crawl, "readdb", "-stats") == 0
-    figures = load_table_stats(log)
-    assert figures is not None
-    at, hour = figures.counted_at, 3_600_000
+    table_stats = load_table_stats(log)
+    assert table_stats is not None
+    at, hour = table_stats.counted_at, 3_600_000
     put_entry(crawl, entry("inject", at - 3 * hour, at - hour))  # it had ended
     put_entry(crawl, entry("generate", at + 1, at + 2))  # changes nothing that is counted
     put_entry(crawl, entry("updatedb", at - hour, at + 5))
@@ -110,16 +110,16 @@ def test_job_running_during_count_is_named(crawl: Configuration) -> None:
 def test_truncated_job_log_is_reported(
     crawl: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Few entries are kept, or none, or some have become unreadable: that there was no job is not what it says."""
+    """With few, no or unreadable entries the output must not claim that no job ran."""
     store, log = open_store(crawl, WebPage), open_store(crawl, DerivedRow)
     seeds = tmp_path / "seeds.txt"
     seeds.write_text("http://new.test/\n")
     assert run(crawl, "readdb", "-stats") == 0
     assert run(crawl, "inject", str(seeds)) == 0
-    assert run(crawl, "generate", "-D", "joblog.keep=1") == 0  # of which no figure tells
-    told = get_last_stats(crawl, store)
-    assert told.jobs_since is None
-    assert told.describe_source(now_ms()).endswith("; jobs since then are unknown (joblog.keep)")
+    assert run(crawl, "generate", "-D", "joblog.keep=1") == 0  # which no statistics include
+    stats = get_last_stats(crawl, store)
+    assert stats.jobs_since is None
+    assert stats.describe_source(now_ms()).endswith("; jobs since then are unknown (joblog.keep)")
     capsys.readouterr()
     assert run(crawl, "readdb", "-stats", "-last", "-json") == 0
     assert json.loads(capsys.readouterr().out)["since"] is None
@@ -145,24 +145,27 @@ def entry_named(job: str, log: DataStore[DerivedRow], key: str) -> bool:
 def test_clock_set_back_hides_no_job(crawl: Configuration, tmp_path: Path) -> None:
     store, log = open_store(crawl, WebPage), open_store(crawl, DerivedRow)
     assert run(crawl, "readdb", "-stats") == 0
-    figures = load_table_stats(log)
-    assert figures is not None
+    table_stats = load_table_stats(log)
+    assert table_stats is not None
     hour = 3_600_000
-    later = entry("inject", figures.counted_at + 1, None)  # the log's own numbers go on
-    put_entry(crawl, replace(later, start_time=figures.counted_at - hour, finish_time=figures.counted_at - hour + 5))
-    put_entry(crawl, entry("updatedb", figures.counted_at - hour, figures.counted_at - hour + 5))  # before
+    later = entry("inject", table_stats.counted_at + 1, None)  # the log's own numbers continue
+    put_entry(
+        crawl, replace(later, start_time=table_stats.counted_at - hour, finish_time=table_stats.counted_at - hour + 5)
+    )
+    put_entry(crawl, entry("updatedb", table_stats.counted_at - hour, table_stats.counted_at - hour + 5))  # before
     assert get_last_stats(crawl, store).jobs_since == {"inject": 1}
 
 
 def test_count_killed_while_storing_is_found_in_log(crawl: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     store, log = open_store(crawl, WebPage), open_store(crawl, DerivedRow)
     assert run(crawl, "readdb", "-stats", "-D", "joblog.keep=0") == 0
-    figures = load_table_stats(log)
-    assert figures is not None
+    table_stats = load_table_stats(log)
+    assert table_stats is not None
     put_entry(
-        crawl, replace(entry("readdb", figures.counted_at - 5, None, JobState.RUNNING), last_seen=figures.counted_at)
+        crawl,
+        replace(entry("readdb", table_stats.counted_at - 5, None, JobState.RUNNING), last_seen=table_stats.counted_at),
     )
-    put_entry(crawl, entry("inject", figures.counted_at + 5, figures.counted_at + 6))
+    put_entry(crawl, entry("inject", table_stats.counted_at + 5, table_stats.counted_at + 6))
     assert get_last_stats(crawl, store).jobs_since == {"inject": 1}
 
 
@@ -210,9 +213,9 @@ def test_stored_figures_print_same_lines(conf: Configuration, recording: Path, d
 
 def test_stats_by_host_need_one_pass(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(crawl, "readdb", "-stats", "-sort", "-by", "host", "-quantiles", "-json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert sum(sum(by.values()) for by in told["hosts"].values()) == 461
-    assert sum(each["rows"] for each in told["by"]["host"]["greatest"]) == 461
+    report = json.loads(capsys.readouterr().out)
+    assert sum(sum(by.values()) for by in report["hosts"].values()) == 461
+    assert sum(each["rows"] for each in report["by"]["host"]["greatest"]) == 461
     with Crawl(crawl) as jobs:
         assert [each.job for each in jobs.jobs()] == ["readdb"]
         assert jobs.jobs()[0].rows == 461

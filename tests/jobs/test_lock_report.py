@@ -57,8 +57,8 @@ def set_holders(lists: BatchListStore, wanted: list[LockHolder]) -> None:
 def run(conf: Configuration, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     capsys.readouterr()
     code = main([*words, "-D", f"storage.data.store={conf.get('storage.data.store')}"])
-    told = capsys.readouterr()
-    return code, told.out + told.err
+    output = capsys.readouterr()
+    return code, output.out + output.err
 
 
 def test_lock_holders_are_listed(
@@ -79,9 +79,9 @@ def test_lock_holders_are_listed(
             ["fetch", B, "dead", f"batch {B}"],
             ["fetch", B, "elsewhere", f"batch {B}"],
         ]
-        told = [json.loads(line) for line in run(conf, capsys, "readdb", "-locks", "-json")[1].splitlines()]
-        assert [each["alive"] for each in told] == [True, False, None]
-        assert set(told[0]) == {"id", "job", "batch", "host", "pid", "since", "until", "alive", "exclusive"}
+        holders = [json.loads(line) for line in run(conf, capsys, "readdb", "-locks", "-json")[1].splitlines()]
+        assert [each["alive"] for each in holders] == [True, False, None]
+        assert set(holders[0]) == {"id", "job", "batch", "host", "pid", "since", "until", "alive", "exclusive"}
 
 
 def test_locks_of_dead_holders_are_freed(
@@ -91,8 +91,8 @@ def test_locks_of_dead_holders_are_freed(
         dead = leave(conf, lists)
         silent = leave(conf, lists, token="far", host="elsewhere", lease=0.2)
         assert [lock.id for lock in unlock(conf, dead.token)] == [dead.token]
-        code, told = run(conf, capsys, "unlock", "-all")
-        assert (code, f"process {os.getpid()}) is alive and keeps its lock" in told) == (6, True), told
+        code, message = run(conf, capsys, "unlock", "-all")
+        assert (code, f"process {os.getpid()}) is alive and keeps its lock" in message) == (6, True), message
         assert [holder.token for holder in holders(lists)] == [held.token] != [silent.token]
         held.check_held()
         assert run(conf, capsys, "unlock", held.token, "-force")[0] == 0

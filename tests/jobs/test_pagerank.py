@@ -144,7 +144,7 @@ def test_navigation_links_are_ignored(conf, monkeypatch, method, share, held, pa
     """Sites lie in several blocks, and in several pieces that a task holds, and in several tasks."""
     monkeypatch.setattr(graph_blocks, "MAX_HELD_LINKS", held)
     monkeypatch.setattr(graph_blocks, "PAGES_PER_BLOCK", pages)
-    monkeypatch.setattr("nutch2py.jobs.pagerank.pagerank_memory._LINKS_PER_CHUNK", held)
+    monkeypatch.setattr("nutch2py.jobs.pagerank.pagerank_memory.LINKS_PER_CHUNK", held)
     conf.set("pagerank.method", method)
     conf.set("pagerank.navigation.share", share)
     conf.set("pagerank.site", "domain" if share == 0.02 else "host")
@@ -179,8 +179,8 @@ def test_mapreduce_ranks_equal_in_memory_ranks(conf, monkeypatch, options):
         conf.set(name, value)
     monkeypatch.setattr(graph_blocks, "PAGES_PER_BLOCK", 64)  # several of all there is
     monkeypatch.setattr(graph_blocks, "MAX_HELD_LINKS", 100)
-    monkeypatch.setattr("nutch2py.jobs.pagerank.link_graph_job._MAX_KEY_CHARACTERS", 1200)
-    monkeypatch.setattr("nutch2py.jobs.pagerank.pagerank_mapreduce._MAX_HELD_VECTORS", 2)
+    monkeypatch.setattr("nutch2py.jobs.pagerank.link_graph_job.MAX_KEY_CHARACTERS", 1200)
+    monkeypatch.setattr("nutch2py.jobs.pagerank.pagerank_mapreduce.MAX_HELD_VECTORS", 2)
     make_table(conf, random_web(300, seed=5) | web_with_navigation(300, seed=5))
     in_memory = pagerank(conf)
     expected = ranks_of(conf)

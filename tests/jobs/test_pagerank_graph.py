@@ -46,10 +46,10 @@ def test_bucket_size_is_bounded(pages, bits):
 def test_sums_use_shorter_encoding(filled):
     vector = np.zeros(100)
     vector[np.random.default_rng(filled).choice(100, filled, replace=False)] = np.linspace(0.5, 2, filled)
-    ((block, text),) = pagerank_mapreduce._encode_sums({"b": vector})
+    ((block, text),) = pagerank_mapreduce.encode_sums({"b": vector})
     total = np.ones(100)
-    pagerank_mapreduce._add_encoded(text, total)
-    pagerank_mapreduce._add_encoded("", total)  # what a block without links gets
+    pagerank_mapreduce.add_encoded(text, total)
+    pagerank_mapreduce.add_encoded("", total)  # what a block without links gets
     assert block == "b"
     assert text[0] == ("s" if filled < 80 else "d")
     assert (total == vector + 1).all()

@@ -16,7 +16,7 @@ from nutch2py.plugins import loading as found
 from nutch2py.plugins.plugin_list import list_plugins
 
 
-class Told:
+class Echo:
     """A filter, and a program beside it."""
 
     def __init__(self, conf: Configuration) -> None:
@@ -29,16 +29,16 @@ class Told:
     @staticmethod
     def main(words: list[str]) -> int | None:
         """Say what was given."""
-        print("told", *words)
+        print("echo", *words)
         return len(words) or None
 
 
 @pytest.fixture
-def told_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = ModuleType("told_plugin")
-    module.Told, Told.__module__ = Told, "told_plugin"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "told_plugin", module)
-    entry = EntryPoint("urlfilter-told", "told_plugin:Told", "nutch2py.urlfilter")
+def echo_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("echo_plugin")
+    module.Echo, Echo.__module__ = Echo, "echo_plugin"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "echo_plugin", module)
+    entry = EntryPoint("urlfilter-echo", "echo_plugin:Echo", "nutch2py.urlfilter")
     real = found.installed_plugins
 
     def registered(point: str) -> dict[str, EntryPoint]:
@@ -69,20 +69,20 @@ def test_single_extension_point_is_listed(capsys: pytest.CaptureFixture[str]) ->
     assert "there is no plug-in urlfilter-regexp" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("told_plugin")
-@pytest.mark.parametrize("name", ["Told", "told_plugin.Told"])
+@pytest.mark.usefixtures("echo_plugin")
+@pytest.mark.parametrize("name", ["Echo", "echo_plugin.Echo"])
 def test_plugin_main_is_run(capsys: pytest.CaptureFixture[str], name: str) -> None:
-    assert main(["plugin", "urlfilter-told", name]) == 0
-    assert main(["plugin", "urlfilter-told", name, "a", "b"]) == 2
-    assert main(["org.apache.nutch.plugin.PluginRepository", "urlfilter-told", name, "--", "-x"]) == 1
-    assert capsys.readouterr().out.splitlines() == ["told", "told a b", "told -x"]
+    assert main(["plugin", "urlfilter-echo", name]) == 0
+    assert main(["plugin", "urlfilter-echo", name, "a", "b"]) == 2
+    assert main(["org.apache.nutch.plugin.PluginRepository", "urlfilter-echo", name, "--", "-x"]) == 1
+    assert capsys.readouterr().out.splitlines() == ["echo", "echo a b", "echo -x"]
 
 
-@pytest.mark.usefixtures("told_plugin")
+@pytest.mark.usefixtures("echo_plugin")
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [("Other", "has no Other"), ("no_such.module.Class", "cannot be imported"), ("filter", "has no filter")],
 )
-def test_missing_plugin_class_is_reported(capsys: pytest.CaptureFixture[str], name: str, told: str) -> None:
-    assert main(["plugin", "urlfilter-told", name]) == 255
-    assert told in capsys.readouterr().err
+def test_missing_plugin_class_is_reported(capsys: pytest.CaptureFixture[str], name: str, message: str) -> None:
+    assert main(["plugin", "urlfilter-echo", name]) == 255
+    assert message in capsys.readouterr().err

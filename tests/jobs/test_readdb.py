@@ -61,16 +61,16 @@ def test_url_option_prints_row(crawl: Configuration, capsys: pytest.CaptureFixtu
 
 
 def test_stats_as_json_are_printed(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
-    told = []
+    reports = []
     for words in (["-sort"], ["-exact"], []):
         assert run(crawl, "readdb", "-stats", "-json", *words) == 0
-        told.append(json.loads(capsys.readouterr().out))
-    hosts = told[0].pop("hosts")
-    for each in told:
+        reports.append(json.loads(capsys.readouterr().out))
+    hosts = reports[0].pop("hosts")
+    for each in reports:
         assert each.pop("counted_at") > 0
         each.pop("kept")
-    assert told[0] == told[1] == told[2]
-    assert (told[0]["rows"], sum(told[0]["status"].values())) == (461, 461)
+    assert reports[0] == reports[1] == reports[2]
+    assert (reports[0]["rows"], sum(reports[0]["status"].values())) == (461, 461)
     assert sum(sum(by.values()) for by in hosts.values()) == 461
     assert hosts["a.interop.test"]["status_fetched"] > 0
 

@@ -51,7 +51,7 @@ def both(hbase_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield found
 
 
-def told(found: StatsBreakdown) -> dict[str, Any]:
+def breakdown_values(found: StatsBreakdown) -> dict[str, Any]:
     sketches = {name: (sketch.count, sorted(sketch.counts.items())) for name, sketch in found.sketches.items()}
     return {"lines": found.stats.format_lines(), "by": found.names_by_kind, "sketches": sketches}
 
@@ -71,7 +71,7 @@ def test_hbase_row_counts_equal_embedded(both: dict[str, Configuration], tmp_pat
     copy.set("storage.data.store", f"embedded:{tmp_path / 'copy'}")
     copy_table(open_store(source, WebPage), open_store(copy, WebPage))
     asked = BreakdownParameters(by=[*BREAKDOWN_FIELDS], quantiles=True, now=1_790_000_000_000)
-    here, there = (told(count_breakdown(conf, asked)) for conf in (copy, source))
+    here, there = (breakdown_values(count_breakdown(conf, asked)) for conf in (copy, source))
     assert here == there
     assert here["by"]["depth"].row_count > 20
     assert {"score", "fetch interval", "fetch time", "response time", "depth"} <= here["sketches"].keys()

@@ -111,7 +111,7 @@ def test_recorded_table_counts_match(recording: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["-url", "http://a.test/", "-last"], "-last requires -stats"),
         (["-topN", "2", "-by", "host"], "-by requires -stats"),
@@ -124,13 +124,13 @@ def test_recorded_table_counts_match(recording: Path) -> None:
         (["-stats", "-sample", "0.5"], "-sample requires -dump"),
     ],
 )
-def test_useless_options_are_rejected(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_useless_options_are_rejected(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["readdb", *words]) == 255
-    assert f"{told}: remove it" in capsys.readouterr().err
+    assert f"{message}: remove it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("order", [["host", "depth"], ["depth", "host"]])
 def test_breakdowns_keep_requested_order(order: list[str]) -> None:
     output = [("depth\t", [1, 2, [["0", [[1, 2]]]]]), ("host\t", [1, 2, [["a.test", [[1, 2]]]]])]
-    for told in (output, output[::-1]):
-        assert [*merge_breakdown(told, BreakdownParameters(by=order)).names_by_kind] == order
+    for breakdowns in (output, output[::-1]):
+        assert [*merge_breakdown(breakdowns, BreakdownParameters(by=order)).names_by_kind] == order

@@ -1,4 +1,4 @@
-"""What the comparisons with the recorded crawl leave out or expect otherwise: just what is named, cell by cell."""
+"""Comparisons with the recorded crawl skip or change exactly the listed cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def touched(path: Path, change: Callable[[recorded.Dump], None]) -> Cells:
     before = recorded.read(path)
     after = copy.deepcopy(before)
     change(after)
-    assert after.keys() == before.keys(), "a whole row is left out"
+    assert after.keys() == before.keys(), "a whole row is skipped"
     return {
         (key, column)
         for key in before

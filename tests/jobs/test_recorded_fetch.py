@@ -22,12 +22,12 @@ EXCEPTION_CODES = {2, 16}
 
 
 def value(cells: recorded.Row, column: str) -> bytes | None:
-    """Return what a cell holds, None when it is not there."""
+    """Return the value of a cell, None when it does not exist."""
     return base64.b64decode(str(cells[column][0])) if column in cells else None
 
 
 def texts_of_exceptions(dump: recorded.Dump) -> None:
-    """Leave out the texts of failures, which are those of the runtime; an HTTP status in one is compared."""
+    """Remove the texts of failures, which come from the runtime; an HTTP status in one is compared."""
     for cells in dump.values():
         status = value(cells, "f:prot")
         if status is None or b"Http code" in status:

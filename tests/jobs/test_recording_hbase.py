@@ -1,4 +1,4 @@
-"""The recorded crawl, job by job, on a real HBase: the tests of the embedded table once more."""
+"""The recorded crawl, job by job, on a real HBase: repeats the tests of the embedded table."""
 
 from __future__ import annotations
 

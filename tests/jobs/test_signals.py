@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM: work stops, what is done is kept, the exit code says so, and the same command goes on."""
+"""SIGINT and SIGTERM: jobs stop, keep finished work, return the exit code of signals, and resume when run again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def site() -> Iterator[ScriptedSite]:
     with ScriptedSite() as running:
         running.on("/robots.txt", Reply(404))
         for number in range(PAGES):
-            # the first ten answer at once, others only after a minute, and the last ones a byte at a time for ever
+            # the first ten respond at once, others after a minute, and the last ones send single bytes for ever
             drip = Reply(length=False, pieces=repeat(b"x"), pause=0.1)
             running.on(f"/{number}", drip if number >= 30 else Reply(body=b"<p>words", hang=0 if number < 10 else 60))
         yield running

@@ -66,7 +66,7 @@ def _of_node(node: ast.AST, path: Path) -> Iterator[tuple[str, str]]:
 def test_every_counter_is_a_skip_reason_or_harmless() -> None:
     found = [each for each in counted() if each[0] in HARMLESS]
     assert len(found) > 40
-    known = {group: set(reasons) for group, reasons in table._JOB_REASONS.items()}
+    known = {group: set(reasons) for group, reasons in table.JOB_REASONS.items()}
     known["FetcherStatus"] = {*table.FETCH_REASONS}
     assert [(group, name) for group, name in found if name not in known[group] | HARMLESS[group]] == []
 
@@ -83,9 +83,9 @@ def test_every_fetch_result_is_a_skip_reason() -> None:
 
 def test_named_properties_exist() -> None:
     conf = Configuration.load()
-    reasons = [*table.FETCH_REASONS.values(), *table.FAILURE_REASONS.values(), *table._LINK_REASONS.values()]
-    reasons += [reason for group in table._JOB_REASONS.values() for reason in group.values()]
-    texts = [reason.remedy for reason in reasons] + [*table._HTTP_REMEDIES.values()]
+    reasons = [*table.FETCH_REASONS.values(), *table.FAILURE_REASONS.values(), *table.LINK_REASONS.values()]
+    reasons += [reason for group in table.JOB_REASONS.values() for reason in group.values()]
+    texts = [reason.remedy for reason in reasons] + [*table.HTTP_REMEDIES.values()]
     words = {word.strip(",;:()").partition("=")[0] for text in texts for word in text.split()}
     named = {word for word in words if word.count(".") > 1 or word.startswith(("db.", "http.", "plugin."))}
     assert len(named) > 25
@@ -99,8 +99,8 @@ def test_skipped_hosts_are_sorted_and_limited() -> None:
     one.add("timeout", "http://much.test/", 50)
     one.add("http_403", "http://h1.test/")
     one.add("timeout", "http:///")
-    for reason, told in [*one.to_records(), *one.to_records()]:
-        both.merge_record(reason, told)
+    for reason, record in [*one.to_records(), *one.to_records()]:
+        both.merge_record(reason, record)
     found = both.to_counters()
     assert found["fetch_http_errors"] == {"403": 2}
     assert found["fetch_hosts"]["timeout much.test"] == 100
@@ -154,10 +154,10 @@ def test_skipped_urls_of_site_name_host_and_file(
                 crawl.parse(batch)
             crawl.updatedb(batch)
         lines = [f"{each.number} {each}" for each in iter_skipped_urls(sum_recent_counters(crawl.jobs()), conf)]
-    told = "\n".join(lines)
-    assert "1 URLs not found (404): 127.0.0.1 (1)" in told
-    assert "1 URLs failed, HTTP error 403, retried later: 127.0.0.1 (1) (the server denies access" in told
-    assert f"2 links rejected by the URL filter urlfilter-regex ({conf.resource('regex-urlfilter.txt')};" in told
-    assert "1 redirects skipped, to themselves or to filtered URLs" in told
-    assert "links skipped, to other sites (db.ignore.external.links" in told
-    assert "1 links skipped, nofollow on the link or page" in told
+    output = "\n".join(lines)
+    assert "1 URLs not found (404): 127.0.0.1 (1)" in output
+    assert "1 URLs failed, HTTP error 403, retried later: 127.0.0.1 (1) (the server denies access" in output
+    assert f"2 links rejected by the URL filter urlfilter-regex ({conf.resource('regex-urlfilter.txt')};" in output
+    assert "1 redirects skipped, to themselves or to filtered URLs" in output
+    assert "links skipped, to other sites (db.ignore.external.links" in output
+    assert "1 links skipped, nofollow on the link or page" in output

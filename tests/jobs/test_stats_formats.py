@@ -57,9 +57,9 @@ def test_sketch_size_is_bounded() -> None:
     assert sketch.get_quantiles([0.5])
 
 
-@pytest.mark.parametrize("told", ["0.5,2", "half", "nan", "-0.1"])
-def test_invalid_quantile_is_rejected(crawl: Configuration, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(crawl, "readdb", "-stats", "-quantiles", "-D", f"db.stats.score.quantiles={told}") == 2
+@pytest.mark.parametrize("quantiles", ["0.5,2", "half", "nan", "-0.1"])
+def test_invalid_quantile_is_rejected(crawl: Configuration, quantiles: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(crawl, "readdb", "-stats", "-quantiles", "-D", f"db.stats.score.quantiles={quantiles}") == 2
     assert "numbers from 0 to 1" in capsys.readouterr().err
 
 
@@ -84,7 +84,7 @@ def table(conf: Configuration) -> Configuration:
 
 @pytest.mark.parametrize("maps", [1, 4])
 def test_rows_are_counted_by_every_field(table: Configuration, maps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats_breakdown, "_MAX_BUFFERED_NAMES", 7)  # as with more names than a task holds
+    monkeypatch.setattr(stats_breakdown, "MAX_BUFFERED_NAMES", 7)  # as with more names than a task holds
     table.set("mapreduce.job.maps", str(maps))
     table.set("mapreduce.job.reduces", "3")
     found = count_breakdown(table, BreakdownParameters(by=[*BREAKDOWN_FIELDS], most=4, quantiles=True, now=NOW))
@@ -121,46 +121,46 @@ def test_breakdown_lines_follow_nutch_lines(table: Configuration, capsys: pytest
     more = capsys.readouterr().out.splitlines()
     assert more[: len(plain) - 1] == plain[:-1]
     assert more[-1] == plain[-1] == "WebTable statistics: done"
-    told = dict(line.split("\t", 1) for line in more[len(plain) - 1 : -1])
-    assert told["hosts:"] == "30"
-    assert told["host www0.site0.test:"] == "10\t34 (status_retry) 10"
-    assert told["errors:"] == "3"
-    assert told["longest fetch interval:"] == "604800 s"
-    assert told["latest fetch time:"].startswith("20")
-    assert len([name for name in told if name.startswith("score quantile ")]) == 15
-    assert "min score:" not in told
-    assert len([name for name in told if name.startswith(("host ", "error "))]) == 4
+    values = dict(line.split("\t", 1) for line in more[len(plain) - 1 : -1])
+    assert values["hosts:"] == "30"
+    assert values["host www0.site0.test:"] == "10\t34 (status_retry) 10"
+    assert values["errors:"] == "3"
+    assert values["longest fetch interval:"] == "604800 s"
+    assert values["latest fetch time:"].startswith("20")
+    assert len([name for name in values if name.startswith("score quantile ")]) == 15
+    assert "min score:" not in values
+    assert len([name for name in values if name.startswith(("host ", "error "))]) == 4
 
 
 def test_json_and_csv_contain_same_data(table: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["readdb", "-stats", "-sort", "-quantiles", "-by", *BREAKDOWN_FIELDS]
     assert run(table, *words, "-json") == 0
-    told = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     assert run(table, *words, "-csv") == 0
     rows = [*csv.reader(io.StringIO(capsys.readouterr().out))]
     assert rows[0] == ["statistic", "name", "value"]
     values = {(statistic, name): value for statistic, name, value in rows[1:]}
     assert len(values) == len(rows) - 1
     assert values["rows", ""] == "300"
-    assert values["score quantile", "0.5"] == str(told["quantiles"]["score"]["quantiles"]["0.5"])
-    for what, counted in told["by"].items():
+    assert values["score quantile", "0.5"] == str(report["quantiles"]["score"]["quantiles"]["0.5"])
+    for what, counted in report["by"].items():
         for each in counted["greatest"]:
             assert values[what, each["name"]] == str(each["rows"]) == str(sum(each["status"].values()))
-    assert [each["name"] for each in told["by"]["depth"]["greatest"]] == [*"012345"]
-    assert told["quantiles"]["fetchTime"]["minimum"] == NOW - 100 * DAY
-    assert told["hosts"]["www0.site0.test"] == {"status_retry": 10}
+    assert [each["name"] for each in report["by"]["depth"]["greatest"]] == [*"012345"]
+    assert report["quantiles"]["fetchTime"]["minimum"] == NOW - 100 * DAY
+    assert report["hosts"]["www0.site0.test"] == {"status_retry": 10}
 
 
 def test_rows_are_printed_as_json_and_csv(crawl: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     url = "http://a.interop.test/p01.html"
     assert run(crawl, "readdb", "-url", url, "-json", "-links", "-text") == 0
-    told = json.loads(capsys.readouterr().out)
+    record = json.loads(capsys.readouterr().out)
     row = open_store(crawl, WebPage).get("test.interop.a:http/p01.html")
     assert row is not None
     assert row.signature is not None
-    assert (told["url"], told["status"], told["outlinks"]) == (url, 2, dict(row.outlinks.items()))
-    assert (told["signature"], told["text"]) == (row.signature.hex(), row.text)
-    assert "content" not in told
+    assert (record["url"], record["status"], record["outlinks"]) == (url, 2, dict(row.outlinks.items()))
+    assert (record["signature"], record["text"]) == (row.signature.hex(), row.text)
+    assert "content" not in record
     assert run(crawl, "readdb", "-url", "test.interop.a:http/p01.html", "-csv") == 0
     (line,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert tuple(line) == CSV_COLUMNS
@@ -176,10 +176,10 @@ def test_top_n_is_printed_in_every_format(table: Configuration, capsys: pytest.C
     for form in ("-json", "-csv", "-format"):
         assert run(table, "readdb", "-topN", "3", form, *(["normal"] if form == "-format" else [])) == 0
         best.append(capsys.readouterr().out.splitlines())
-    told = [(each["score"], each["url"]) for each in map(json.loads, best[0])]
-    assert [score for score, _ in told] == pytest.approx([29.9, 29.8, 29.7], rel=1e-6)
-    assert [line.split(",")[1] for line in best[1]] == ["url", *(url for _, url in told)]
-    assert [line.split("\t")[1] for line in best[2]] == [url for _, url in told]
+    rows = [(each["score"], each["url"]) for each in map(json.loads, best[0])]
+    assert [score for score, _ in rows] == pytest.approx([29.9, 29.8, 29.7], rel=1e-6)
+    assert [line.split(",")[1] for line in best[1]] == ["url", *(url for _, url in rows)]
+    assert [line.split("\t")[1] for line in best[2]] == [url for _, url in rows]
 
 
 def dumped(folder: Path) -> list[str]:
@@ -189,8 +189,8 @@ def dumped(folder: Path) -> list[str]:
 def test_dump_is_written_in_every_format(table: Configuration, tmp_path: Path) -> None:
     words = ["readdb", "-dump"]
     assert run(table, *words, str(tmp_path / "json"), "-json", "-status", "retry") == 0
-    told = [json.loads(line) for line in dumped(tmp_path / "json")]
-    assert (len(told), {each["status"] for each in told}) == (60, {CrawlStatus.RETRY})
+    rows = [json.loads(line) for line in dumped(tmp_path / "json")]
+    assert (len(rows), {each["status"] for each in rows}) == (60, {CrawlStatus.RETRY})
     assert run(table, *words, str(tmp_path / "csv"), "-format", "csv", "-retry", "3") == 0
     rows = [line for line in dumped(tmp_path / "csv") if not line.startswith("url,")]
     assert (len(rows), {row.split(",")[5] for row in rows}) == (75, {"3"})
@@ -200,14 +200,14 @@ def test_dump_is_written_in_every_format(table: Configuration, tmp_path: Path) -
     assert dumped(tmp_path / "some") == dumped(tmp_path / "again")
 
 
-@pytest.mark.parametrize(("words", "told"), [
+@pytest.mark.parametrize(("words", "message"), [
     (["-status", "no"], "-status status_no is not one of null, status_unfetched"), (["-sample", "2"], "from 0 to 1"),
 ])  # fmt: skip
 def test_invalid_dump_option_is_rejected(
-    table: Configuration, tmp_path: Path, words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    table: Configuration, tmp_path: Path, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(table, "readdb", "-dump", str(tmp_path / "out"), *words) == 255
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -227,6 +227,6 @@ def test_configured_quantiles_are_printed(conf: Configuration) -> None:
 def test_dump_contains_main_text_as_markdown(crawl: Configuration, tmp_path: Path) -> None:
     words = ["readdb", "-dump", str(tmp_path / "out"), "-regex", r"http://a\.interop\.test/p01\.html", "-markdown"]
     assert run(crawl, *words, "-json") == 0
-    (told,) = map(json.loads, dumped(tmp_path / "out"))
-    assert told["markdown"]
-    assert "content" not in told
+    (record,) = map(json.loads, dumped(tmp_path / "out"))
+    assert record["markdown"]
+    assert "content" not in record

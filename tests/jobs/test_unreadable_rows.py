@@ -1,4 +1,4 @@
-"""Rows with cells of another writer, not of their columns' types: every job names them, counts them and goes on."""
+"""Rows with cells of another writer, not of their columns' types: every job names them, counts them and continues."""
 
 import pytest
 
@@ -65,15 +65,15 @@ def test_every_job_skips_unreadable_rows(conf, tmp_path, runner, capfd):
         for command in JOBS:
             words = [str(tmp_path / "out") if word == "OUT" else word for word in command]
             code = main([*words, *options])
-            told = capfd.readouterr()
-            assert code == 0, (command, told.err)
-            assert "CellError" not in told.err, command
-            assert "rows skipped" in told.err, (command, told.out, told.err)
-            named |= {name for name in CELLS if f"/{name} skipped: " in told.err}
+            output = capfd.readouterr()
+            assert code == 0, (command, output.err)
+            assert "CellError" not in output.err, command
+            assert "rows skipped" in output.err, (command, output.out, output.err)
+            named |= {name for name in CELLS if f"/{name} skipped: " in output.err}
     assert named == set(CELLS)
     left = dict(store.scan_cells())
     assert len(left) >= rows + len(CELLS)
     for name, (family, qualifier, value) in CELLS.items():
-        if name != "protocol-status":  # which fetch writes anew, unread
+        if name != "protocol-status":  # which fetch overwrites without reading
             assert left[reverse_url(f"{url}/{name}")][family][qualifier][0] == value, "it is left as it is"
     store.close()

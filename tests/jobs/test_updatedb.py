@@ -120,7 +120,7 @@ class TestLinks:
         updatedb(conf, BATCH)
         rows = pages(conf)
         assert Mark.GENERATE not in rows[A].markers
-        taken = 1.0 if where == "schedule" else 0.0  # what C gave, which nobody took in for A
+        taken = 1.0 if where == "schedule" else 0.0  # C's share, which no update added to A
         assert rows[B].score == 4.0 + taken
         assert decode_float(rows[A].metadata[MetadataKey.CASH]) == 0.0
 
@@ -288,7 +288,7 @@ class TestJournal:
 
     @pytest.fixture
     def killed(self, conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> Configuration:
-        """An update whose process died between the commit point and the first write."""
+        """An update killed between the commit point and the first write."""
         put(conf, {A: fetched({B: "b"})})
         listed(conf, [A])
 

@@ -65,12 +65,12 @@ def _mutated(name: str, seed: str, options: Options, numbers: list[int]) -> int:
 
     jobs = [command.job for command in commands(Plan("any"))]
     shows = {place for place, job in enumerate(jobs) if job in MUTATIONS[name].shows}
-    telling = [n for n in numbers if any(f.command in shows for f in draw(seed, n, options, jobs, frozenset()))]
+    chosen = [n for n in numbers if any(f.command in shows for f in draw(seed, n, options, jobs, frozenset()))]
 
     folder = Path(tempfile.mkdtemp(prefix="nutch2py-mutation-"))
     try:
         mutate(MUTATIONS[name], folder)
-        summary = run(seed, options, telling, package=folder, stop_at_first=True)
+        summary = run(seed, options, chosen, package=folder, stop_at_first=True)
     finally:
         shutil.rmtree(folder)
     print("\n".join(summary.lines()))

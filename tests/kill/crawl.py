@@ -48,7 +48,7 @@ def commands(plan: Plan, rounds: int = ROUNDS) -> list[Command]:
 
 
 class Shop:
-    """What every process of a harness needs: the folder of the hook, the package that runs, and the fsync library.
+    """Common environment of a harness's processes: folder of the hook, package that runs, fsync library.
 
     ``package``: a folder with another nutch2py that is to run, None for this one.
     """
@@ -149,10 +149,10 @@ class Crawl:
 
 @dataclass
 class Undisturbed:
-    """A crawl that nobody disturbed: before and after each command, what it had, where it could be struck, how long.
+    """An undisturbed crawl: for each command the state before and after, its points for faults, and its duration.
 
     ``states[n]``: before command n; ``points[n]``: the points of command n in their order; ``asked``: batch -> URL ->
-    how often it was fetched; ``copies``: folders with the crawl before each command, where it lies in a folder.
+    how often it was fetched; ``copies``: folders with the crawl before each command, if it is in a folder.
     """
 
     site: Site
@@ -173,7 +173,7 @@ class Undisturbed:
 def undisturbed(
     shop: Shop, site: Site, folder: Path, make_ground: MakeGround, *, copies: bool, rounds: int = ROUNDS
 ) -> Undisturbed:
-    """Crawl a site; ``copies``: keep the crawl as it is before each command, so that schedules can begin there."""
+    """Crawl a site; ``copies``: keep the crawl as it is before each command, so that schedules can start there."""
     folder.mkdir()
     ground = make_ground(site.plan, folder / "crawldata")
     crawl = Crawl(shop, site, folder, ground)

@@ -40,13 +40,13 @@ int msync(void *start, size_t length, int flags) {
 
 
 def fsync_library(folder: Path) -> Path | None:
-    """Compile the library; None where there is no C compiler. It fails while the file in its variable is there."""
+    """Compile the library; None where there is no C compiler. Writes fail while the file of its variable exists."""
     return compiled(_LIBRARY, folder / "fsync.so")
 
 
 @cache
 def can_mount(folder: Path) -> bool:
-    """Tell whether this user may mount a tmpfs."""
+    """Return whether this user may mount a tmpfs."""
     if os.getuid() != 0 or shutil.which("mount") is None:
         return False
     where = folder / "mount"

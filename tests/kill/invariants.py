@@ -1,4 +1,4 @@
-"""What must hold of a crawl at any time, whatever was killed, and what at its end."""
+"""Invariants of a crawl at any time, whatever was killed, and at its end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _family(cells: dict[str, tuple[bytes, int]], family: str) -> list[str]:
 
 
 def at_any_time(seen: Seen) -> Iterator[str]:
-    """What may never be found, however a job was ended a moment ago."""
+    """Violations of the invariants that hold right after any end of a job."""
     yield from seen.underived
     noted = {(key.partition(" ")[2], url) for key, urls in seen.notes.items() for url in urls}
     outlinks = {key: set(_family(cells, "ol")) for key, cells in seen.rows.items()}
@@ -46,7 +46,7 @@ def at_any_time(seen: Seen) -> Iterator[str]:
             and state in (BatchState.GENERATING, BatchState.GENERATED)
             and key not in seen.listed.get(batch, set())
         ):
-            yield f"{key} is marked for {batch}, whose list does not name it"
+            yield f"{key} is marked for {batch}, but its list does not name it"
         for source in _family(cells, "il"):
             page = reverse_url(source)
             if unreverse_url(key) not in outlinks.get(page, set()) and (page, unreverse_url(key)) not in noted:
@@ -54,14 +54,14 @@ def at_any_time(seen: Seen) -> Iterator[str]:
 
 
 def marked_is_indexed(seen: Seen, batch: str) -> Iterator[str]:
-    """What carries the index mark of the batch at work is in the index: the mark is never written before."""
+    """Rows with the index mark of the current batch are in the index: the mark is never written before."""
     for key, cells in seen.rows.items():
         if mark(cells, Mark.INDEX) == batch and seen.documents.get(key, {}).get("batchId") not in (batch, [batch]):
             yield f"{key} has the index mark of {batch}, and the index does not have it as it is in that batch"
 
 
 def stamped(seen: Seen, keys: set[str], batch: str, committed: int) -> Iterator[str]:
-    """What updatedb writes carries the time of its commit, whoever wrote it, and however often."""
+    """Cells that updatedb writes have the time of its commit, whichever process wrote them, and however often."""
     for key in keys:
         cells = seen.rows.get(key, {})
         if mark(cells, Mark.UPDATEDB) != batch or mark(cells, Mark.GENERATE):
@@ -134,12 +134,12 @@ def sums(seen: Seen) -> tuple[float, float]:
     return found[0], found[1]
 
 
-# beside the table
+# next to the table
 
 
 def fetched_too_often(asked: Counter[str], allowed: Counter[str]) -> Iterator[str]:
-    """A page is asked for once by each fetch of its batch that ran; by ``-resume`` only if it was not stored."""
-    yield from (f"{url} was asked for {n} times, {allowed[url]} may be" for url, n in asked.items() if n > allowed[url])
+    """A page is requested once by each fetch of its batch that ran; by ``-resume`` only if it was not stored."""
+    yield from (f"{url} was requested {n} times, {allowed[url]} may be" for url, n in asked.items() if n > allowed[url])
 
 
 def left_over(temporary: Path) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How each kind of fault is brought about: a command is started and struck, and what became of it is told."""
+"""Injects each kind of fault: starts a command, strikes it, and reports the outcome."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ENDINGS = {
     "group": (-9,), "driver": (-9,), "timed": (-9,), "SIGINT": (130,), "SIGTERM": (143,), "size": (4, 5),
     "disk": (4, 5), "fsync": (4, 5), "task": (4, 5, 8), "yarn driver": (-9,),
 }  # fmt: skip
-"""How a command ends that was hit by a fault of a kind; of the others the process itself goes on."""
+"""Exit codes of a command after a fault of a kind; after the other kinds the process itself continues."""
 _REFUSED = 6
 
 
 class Servers(Protocol):
-    """What kills and starts servers: ``crash`` one, and ``restore`` all."""
+    """Kills and starts servers: ``crash`` one, and ``restore`` all."""
 
     def crash(self, what: str) -> None: ...
 
@@ -36,9 +36,9 @@ class Servers(Protocol):
 
 @dataclass
 class Outcome:
-    """What became of a struck command: ``code`` its exit code; ``hit``: the fault met a job at work.
+    """Outcome of a struck command: ``code``: its exit code; ``hit``: the fault met a running job.
 
-    ``let_run``: how many further fetches of the batch were not refused. ``wrong``: what must not have happened.
+    ``let_run``: how many further fetches of the batch ran. ``wrong``: violations that were found.
     """
 
     code: int
@@ -49,9 +49,9 @@ class Outcome:
     wrong: list[str] = field(default_factory=list)
 
 
-def point(points: list[str], fault: Fault, begins: str = "", within: bool = False) -> int:
+def point(points: list[str], fault: Fault, prefix: str = "", within: bool = False) -> int:
     """Return the number of the point that a fault strikes; ``within``: while the lock is held."""
-    numbers = [number for number, name in enumerate(points) if name.startswith(begins)]
+    numbers = [number for number, name in enumerate(points) if name.startswith(prefix)]
     if within:
         locks = [number for number, name in enumerate(points) if name.startswith("lock")]
         numbers = [n for n in numbers if locks and locks[0] + 1 < n < locks[-1] - 1]
@@ -62,7 +62,7 @@ def point(points: list[str], fault: Fault, begins: str = "", within: bool = Fals
 class Striker:
     """Strikes the commands of one crawl. ``settings``: those of the runner of struck commands.
 
-    ``look`` returns what is wrong while a command is held.
+    ``look`` returns the violations while a command is held.
     """
 
     crawl: Crawl
@@ -90,8 +90,8 @@ class Striker:
             return self._timed(fault, words, seconds)
         if kind == "disk":
             return self._on_a_full_disk(fault, words)
-        if kind == "beside":
-            return self._beside(command, fault, words, point(points, fault, "write", within=True))
+        if kind == "concurrent":
+            return self._run_concurrent(command, fault, words, point(points, fault, "write", within=True))
         if kind == "container":
             return self._container(command, fault, words)
         if kind == "yarn driver":
@@ -143,24 +143,24 @@ class Striker:
         return self._ended(fault, process, process.popen.returncode != 0)
 
     @contextmanager
-    def _held(self, words: tuple[str, ...], number: int, begins: str = "write") -> Iterator[Process]:
+    def _held(self, words: tuple[str, ...], number: int, prefix: str = "write") -> Iterator[Process]:
         """Hold a command at a point within the block; not where it has the lock of the store: all would wait for it."""
-        process = self._start(words, {"do": "hold", "number": number, "at": begins})
+        process = self._start(words, {"do": "hold", "number": number, "at": prefix})
         try:
             process.wait_struck()
             yield process
         finally:
             process.go()
 
-    def _beside(self, command: Command, fault: Fault, words: tuple[str, ...], number: int) -> Outcome:
-        """Run others beside a command that is held: what it excludes is refused, what it allows goes its way."""
+    def _run_concurrent(self, command: Command, fault: Fault, words: tuple[str, ...], number: int) -> Outcome:
+        """Run other commands while one is held: conflicting ones are rejected, compatible ones succeed."""
         wrong, let_run = [], 0
         with self._held(words, number) as process:
             hit = bool(process.struck)
             for other, allowed in _others(command) if hit else ():
                 code = self.crawl.run(other).popen.returncode
                 if code != (0 if allowed else _REFUSED):
-                    wrong.append(f"{' '.join(other)} beside {' '.join(words)} ended with {code}")
+                    wrong.append(f"{' '.join(other)} during {' '.join(words)} ended with {code}")
                 let_run += other[0] == "fetch" and code != _REFUSED
             if hit:
                 wrong += self.look(command)
@@ -199,7 +199,7 @@ class Striker:
 
 
 def _others(command: Command) -> list[tuple[tuple[str, ...], bool]]:
-    """Return commands to run beside one that is held, and whether each may run; those that may change nothing."""
+    """Return commands to run while one is held, and whether each may run; those that may run change nothing."""
     batch, reader, seeds = command.batch, (("readdb", "-stats"), True), ("inject", f"SEEDS-{command.round}")
     refused: dict[str, list[tuple[str, ...]]] = {
         "inject": [command.words],

@@ -1,7 +1,7 @@
 """Defects made on purpose: what each breaks, and how the text of the package is changed for it.
 
 They are applied to a copy of the package, which the struck crawls then run; the harness has to find each. A change
-whose text is not there exactly once fails: then the code has moved, and the mutation has to follow it.
+whose text does not occur exactly once fails: the code has moved, and the mutation has to follow it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Change(NamedTuple):
 
 
 class Mutation(NamedTuple):
-    """A defect. ``does``: what is broken by it; ``shows``: the jobs one of which has to be struck for it to show."""
+    """A defect. ``does``: its effect; ``shows``: jobs, one of which has to be struck for the effect to show."""
 
     name: str
     does: str
@@ -41,7 +41,7 @@ MUTATIONS = {
         ),
         Mutation(
             "due-twice",
-            "the index of what is due keeps the entries of rows that have moved",
+            "the due index keeps the entries of rows that have moved",
             ("fetch", "parse", "updatedb", "index"),
             (
                 Change(

@@ -4,7 +4,7 @@ This file is copied as ``sitecustomize.py`` into a folder on the path of every p
 it runs first in all of them, and uses nothing but the standard library. Without ``NUTCH2PY_STRIKE`` in the
 environment it does nothing. That names a folder:
 
-- ``plan.json``: ``at`` (what the point's name begins with), ``number`` (the first point that counts), ``task`` (only in
+- ``plan.json``: ``at`` (the start of the point's name), ``number`` (the first point that counts), ``task`` (only in
   a process that the driver has started), ``do`` (see :func:`_strike`), ``limit``;
 - ``points``: one line of 32 bytes for each point that was reached, in the order over all processes;
 - ``struck``: made by the first process that strikes, with the name of the point; ``go``: ends a hold.

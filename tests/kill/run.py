@@ -29,7 +29,7 @@ from tests.processes import commands as all_commands
 SHARED = 10
 """Schedules of a site."""
 WHOLE = 4
-"""Of so many schedules one goes on to the end of the crawl, whenever its last fault was."""
+"""One of this number of schedules continues to the end of the crawl, whenever its last fault was."""
 _PATIENCE = 90.0
 """Seconds that drivers of jobs on YARN may take to end."""
 Say = Callable[[str], None]
@@ -39,7 +39,7 @@ Other = tuple[Options, int]
 
 @dataclass
 class Summary:
-    """What a run came to. ``tried``, ``hit``: by kind; ``failed``: number of a schedule -> what was wrong.
+    """Result of a run. ``tried``, ``hit``: by kind; ``failed``: number of a schedule -> what was wrong.
 
     ``interrupted``: the exit code of Ctrl-C or SIGTERM, when one came before all had run; else 0.
     """
@@ -85,7 +85,7 @@ class Summary:
 class Harness:
     """Runs schedules. ``package``: a folder with another nutch2py to try, None for this one.
 
-    ``shared``: how many schedules share a site. ``whole``: of so many one goes on to the end of its crawl, 0 for none.
+    ``shared``: how many schedules share a site. ``whole``: one of so many continues to the end of its crawl, 0: none.
     ``started``: servers by their kind, which are used instead of ones that are started for this.
     """
 
@@ -195,7 +195,7 @@ class Harness:
 
     def _tell(self, number: int, report: Report) -> None:
         verdict = "FAILED" if report.wrong else "as undisturbed"
-        self.say(f"{number}: {'; '.join(report.told)}: {verdict}, {report.seconds:.0f} s")
+        self.say(f"{number}: {'; '.join(report.messages)}: {verdict}, {report.seconds:.0f} s")
         for line in report.wrong:
             self.say(f"    {line}")
         if report.wrong:
@@ -225,17 +225,17 @@ def run(
     See :class:`Harness` for the rest.
     """
     names = [kind.name for kind in kinds(options)]
-    told: Say = say or _flushed
-    told(f"faults: {', '.join(names)}")
+    report: Say = say or _flushed
+    report(f"faults: {', '.join(names)}")
     folder = Path(tempfile.mkdtemp(prefix="nutch2py-kill-"))
-    harness = Harness(seed, options, folder, told, package, shared, whole, started or {})
+    harness = Harness(seed, options, folder, report, package, shared, whole, started or {})
     try:
         summary = harness.run(numbers, stop_at_first, others)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     if summary.failed and keep:
-        told(f"what failed is in {folder}")
+        report(f"what failed is in {folder}")
     else:
         shutil.rmtree(folder)
     return summary

@@ -1,4 +1,4 @@
-"""One schedule: a crawl that is struck where its faults say, and what is found wrong with it."""
+"""One schedule: a crawl that is struck at the points of its faults, and the violations found."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _SHOWN = 8
 
 @dataclass
 class Report:
-    """What came of a schedule. ``faults``: (kind, hit) of each that was tried; ``wrong``: what must not be."""
+    """Result of a schedule. ``faults``: (kind, hit) of each that was tried; ``wrong``: violations."""
 
     faults: list[tuple[str, bool]] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -38,7 +38,7 @@ class Schedule:
     """A crawl with faults, from its first fault to the end of the round of the last one.
 
     What comes before and after is the same as in the undisturbed crawl, to which each repeat is compared.
-    ``to_the_end``: it goes on to the end of the crawl nevertheless. ``settings``: those of struck commands.
+    ``to_the_end``: it continues to the end of the crawl nevertheless. ``settings``: those of struck commands.
     """
 
     def __init__(
@@ -192,16 +192,16 @@ class Schedule:
             }
         self.allowed.update(url for url in urls if url not in stored)
 
-    # what is looked at
+    # checks of the crawl
 
     def _held(self, command: Command) -> list[str]:
-        """Look at the crawl while a command is held at a point."""
+        """Check the crawl while a command is held at a point."""
         seen = self.ground.seen()
         marked = invariants.marked_is_indexed(seen, command.batch) if command.job == "index" else ()
         return [f"while it is held: {line}" for line in (*invariants.at_any_time(seen), *marked)]
 
     def _look(self, command: Command, seen: Seen) -> None:
-        """Look at what a strike has left, before anything runs."""
+        """Check the state after a strike, before anything runs."""
         self._check("at once", lambda: invariants.at_any_time(seen))
         if command.job == "index":
             self._check("at once", lambda: invariants.marked_is_indexed(seen, command.batch))
@@ -246,10 +246,10 @@ class Schedule:
         self.report.faults.append((fault.kind, outcome.hit))
         how = f"hit at {outcome.where or 'a time'}" if outcome.hit else "missed"
         after = fault.after if outcome.code else "nothing"
-        self.report.told.append(f"{fault.kind} on {' '.join(words)}: {how}, exit {outcome.code}, then {after}")
+        self.report.messages.append(f"{fault.kind} on {' '.join(words)}: {how}, exit {outcome.code}, then {after}")
         self.report.wrong += outcome.wrong
 
 
 def is_copyable(ground: object) -> bool:
-    """Tell whether a crawl on this ground can begin in its middle."""
+    """Return whether a crawl on this backend can start in its middle."""
     return isinstance(ground, EmbeddedGround)

@@ -10,7 +10,7 @@ SEED = "suite"
 COMMANDS = commands(Plan("any"))
 JOBS_OF_A_CRAWL = [command.job for command in COMMANDS]
 _DRAWN = 1000
-_OTHERS = 5  # commands that run beside one that is held, about
+_OTHERS = 5  # commands that run while one is held, approximately
 
 
 def cheapest(options: Options, wanted: set[str], rounds: set[int]) -> list[int]:
@@ -21,7 +21,9 @@ def cheapest(options: Options, wanted: set[str], rounds: set[int]) -> list[int]:
         struck = [COMMANDS[fault.command] for fault in faults]
         if {command.round for command in struck} <= rounds:
             end = max(n for n, command in enumerate(COMMANDS) if command.round == struck[-1].round)
-            cost = end - faults[0].command + 1 + len(faults) + _OTHERS * sum(each.kind == "beside" for each in faults)
+            cost = (
+                end - faults[0].command + 1 + len(faults) + _OTHERS * sum(each.kind == "concurrent" for each in faults)
+            )
             drawn[number] = {*(fault.kind for fault in faults), *(command.job for command in struck)}, cost
     found, left = [], set(wanted)
     while left:

@@ -1,4 +1,4 @@
-"""A generated web that changes between rounds, on one or several loopback hosts; it counts what it is asked.
+"""A generated web that changes between rounds, on one or several loopback hosts; it counts its requests.
 
 Everything is drawn from a seed: pages that stay, change, lose and gain links, move, redirect, are gone, come back, fail
 once, turn into meta refreshes, ask not to be indexed. ``round`` says which state is served.
@@ -20,12 +20,12 @@ _LIVES = {
     "stays": 8, "loses links": 10, "changes": 4, "redirects later": 4, "redirects": 2, "comes back": 4, "goes": 3,
     "moves": 3, "refreshes later": 2, "noindex later": 2, "fails once": 2, "appears": 2,
 }  # fmt: skip
-"""What becomes of a page, and how many of the sum of these do so."""
+"""Change of a page, and its share in the sum of these numbers."""
 _FIRST_PORT, _PORTS = 20_000, 9_000
 
 
 class Answer(NamedTuple):
-    """What a path answers: ``location`` for redirects, ``links`` in the page."""
+    """Response of a path: ``location`` for redirects, ``links`` in the page."""
 
     status: int
     text: str = ""
@@ -132,7 +132,7 @@ class _Host(QuietServer):
 
 
 class Site:
-    """A site that is served. ``asked``: how often each URL was; whoever counts a batch empties it before."""
+    """A site that is served. ``asked``: number of requests of each URL; clear it before counting a batch."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.round = plan, 1

@@ -10,8 +10,8 @@ from tests.kill.schedule_choice import SEED, cheapest
 
 
 def test_first_round_with_killed_gateway_recovers(hbase: Any) -> None:
-    options, told = Options("hbase"), list[str]()
+    options, messages = Options("hbase"), list[str]()
     numbers = cheapest(options, {"gateway"}, {1})
-    summary = run(SEED, options, numbers, say=told.append, shared=1000, whole=0, started={"hbase": hbase})
-    assert not summary.failed, "\n".join(told)
-    assert summary.hit["gateway"], "\n".join(told)
+    summary = run(SEED, options, numbers, say=messages.append, shared=1000, whole=0, started={"hbase": hbase})
+    assert not summary.failed, "\n".join(messages)
+    assert summary.hit["gateway"], "\n".join(messages)

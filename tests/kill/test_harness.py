@@ -32,10 +32,10 @@ def test_every_fault_kind_recovers() -> None:
     inline, local = Options(), Options(runner="local")
     numbers = cheapest(inline, {*EMBEDDED, *JOBS}, {2})
     others = [(local, number) for number in cheapest(local, {kind.name for kind in kinds(local)} - set(EMBEDDED), {2})]
-    told: list[str] = []
-    summary = run(SEED, inline, numbers, say=told.append, shared=1000, whole=0, others=others)
-    assert not summary.failed, "\n".join(told)
-    assert sum(summary.hit.values()) > len([*numbers, *others]) / 2, "\n".join(told)
+    messages: list[str] = []
+    summary = run(SEED, inline, numbers, say=messages.append, shared=1000, whole=0, others=others)
+    assert not summary.failed, "\n".join(messages)
+    assert sum(summary.hit.values()) > len([*numbers, *others]) / 2, "\n".join(messages)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda mutation: mutation.name)
@@ -94,10 +94,10 @@ def test_ctrl_c_prints_results_of_finished_schedules(
     monkeypatch.setattr(Harness, "_schedule", schedule)
     monkeypatch.setattr(Harness, "_undisturbed", lambda *_: nullcontext(object()))
     assert main() == 130
-    told = capsys.readouterr().out
-    assert re.search(r"^group +1 +1 +1$", told, re.MULTILINE)
-    assert re.search(r"^disk +1 +0 +0$", told, re.MULTILINE)
-    assert "interrupted after 1 schedules, 0 failed" in told
+    output = capsys.readouterr().out
+    assert re.search(r"^group +1 +1 +1$", output, re.MULTILINE)
+    assert re.search(r"^disk +1 +0 +0$", output, re.MULTILINE)
+    assert "interrupted after 1 schedules, 0 failed" in output
     assert started[0].wait(60) == -9
     assert not [*tmp_path.iterdir()]
 

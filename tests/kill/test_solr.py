@@ -11,8 +11,8 @@ from tests.kill.schedule_choice import SEED, cheapest
 
 def test_first_round_with_killed_solr_recovers(solr_server: Any) -> None:
     solr_server.start()
-    options, told = Options(index="solr"), list[str]()
+    options, messages = Options(index="solr"), list[str]()
     numbers = cheapest(options, {"solr"}, {1})
-    summary = run(SEED, options, numbers, say=told.append, shared=1000, whole=0, started={"solr": solr_server})
-    assert not summary.failed, "\n".join(told)
-    assert summary.hit["solr"], "\n".join(told)
+    summary = run(SEED, options, numbers, say=messages.append, shared=1000, whole=0, started={"solr": solr_server})
+    assert not summary.failed, "\n".join(messages)
+    assert summary.hit["solr"], "\n".join(messages)

@@ -29,12 +29,12 @@ CLOCKS = (
     "f:mod",
     "f:pmod",
 )
-"""Cells of which only is compared whether they are there, and of times whether they are above zero.
+"""Cells of which only existence is compared, and of times whether they are above zero.
 
 They are the times of fetches (``f:ts``, ``f:pts``), of the fetch that saw a page changed (``f:mod``, ``f:pmod``), and
 how long an answer took (``mtdt:_rs_``)."""
 CLOCK_FIELDS = ("tstamp", "date", "lastModified", "terms_date", "_version_")
-"""Fields of documents that are left out: times of fetches and changes, and Solr's own number of a version."""
+"""Fields of documents that are not compared: times of fetches and changes, and Solr's own number of a version."""
 Cells = dict[str, tuple[bytes, int]]
 
 
@@ -44,7 +44,7 @@ class Seen:
 
     ``rows``: row key -> column -> (value, cell timestamp); ``documents``: id -> fields; ``notes``: ``batch row`` ->
     links that the page has lost; ``batches``: id -> (state, count, since); ``listed``: id -> row keys; ``others``: keys
-    of the derived table that are none of these; ``held``: jobs that stand in the lock; ``underived``: where what the
+    of the derived table that are none of these; ``held``: jobs that hold the lock; ``underived``: where what the
     store derives from the rows is not what they give.
     """
 
@@ -186,7 +186,7 @@ class EmbeddedGround(Ground):
         return found
 
     def copy(self, folder: Path) -> None:
-        """Copy the crawl to a folder that is not there."""
+        """Copy the crawl to a folder that does not exist yet."""
         shutil.copytree(self.folder, folder)
 
     def remove(self) -> None:
@@ -194,7 +194,7 @@ class EmbeddedGround(Ground):
 
 
 class ServerGround(Ground):
-    """The table in HBase or in a folder, the index in Solr or beside the table.
+    """The table in HBase or in a folder, the index in Solr or next to the table.
 
     ``hbase``: an address, "" for a folder; ``solr``: the address of a core, "" for a folder.
     """

@@ -1,4 +1,4 @@
-"""What tasks of one process tell their driver, one task after the other."""
+"""Reports of tasks of one process to their driver, one task after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.jobs.crawl import properties
 
 
 def test_rows_of_every_task_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of tasks that lie in the same place in memory one after the other: the last one has no rows."""
+    """Also of tasks that reuse the same memory address: the last one has no rows."""
     monkeypatch.setattr("nutch2py.mapreduce.table_job.id", lambda _: 7, raising=False)
     seeds = [f"http://h{number}.test/" for number in range(40)]
     with Crawl(f"embedded:{tmp_path / 'crawldata'}", {**properties(), "mapreduce.job.reduces": 3}) as crawl:

@@ -270,7 +270,7 @@ def test_signal_to_driver_and_tasks_ends_all(tmp_path: Path) -> None:
     )
     wait_until(lambda: any((tmp_path / "tasks").iterdir()))
     assert strike(driver, signal.SIGTERM, group=True)
-    assert driver.returncode in (143, 255)  # told to stop, or a task of its had gone first
+    assert driver.returncode in (143, 255)  # stopped by the signal, or after a task that ended first
     wait_until(lambda: not any(alive(int(path.name)) for path in (tmp_path / "tasks").iterdir()))
 
 
@@ -286,7 +286,7 @@ def test_failed_task_ends_other_tasks(conf: Configuration, lines: Lines, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("ending", "told"),
+    ("ending", "message"),
     [
         ("-9", "a map task was killed by SIGKILL: most likely the machine, .* was out of memory .* -r inline"),
         ("-11", "a map task was killed by SIGSEGV, after the message: Fatal Python error: it rains: give .*"),
@@ -294,11 +294,11 @@ def test_failed_task_ends_other_tasks(conf: Configuration, lines: Lines, tmp_pat
     ],
 )
 def test_task_ending_without_message_is_named(
-    conf: Configuration, lines: Lines, tmp_path: Path, ending: str, told: str
+    conf: Configuration, lines: Lines, tmp_path: Path, ending: str, message: str
 ) -> None:
     for name, value in {"mapreduce.runner": "local", "tiny.folder": str(tmp_path), "tiny.ending": ending}.items():
         conf.set(name, value)
-    with pytest.raises(RunnerError, match=told):
+    with pytest.raises(RunnerError, match=message):
         run_job(KilledJob, conf, lines("a", "b"), title="KilledJob")
 
 
@@ -355,12 +355,12 @@ def test_without_channel_progress_is_hadoop_status(capsys: pytest.CaptureFixture
     channel = TaskChannel("", "a", statuses.append)
     channel.advance(5)
     channel.log_line("fetching one")
-    channel.report_error(StoreError("the table is away: look for it"))
+    channel.report_error(StoreError("the table is unavailable: check it"))
     channel.close()
     assert statuses[-1] == "5 rows"
     assert capsys.readouterr().err.splitlines() == [
         "fetching one",
-        'nutch2py.error {"kind":"StoreError","text":"the table is away: look for it","trace":""}',
+        'nutch2py.error {"kind":"StoreError","text":"the table is unavailable: check it","trace":""}',
     ]
 
 

@@ -1,4 +1,4 @@
-"""What tasks of the runner local find loaded when they are forked."""
+"""Modules loaded in forked tasks of the local runner."""
 
 import json
 import subprocess

@@ -90,10 +90,10 @@ def _failing_filter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         (folder / name).write_text(text)
     (info / "RECORD").write_text("".join(f"{name},,\n" for name in files))
     monkeypatch.syspath_prepend(folder)
-    archive._required_libraries.cache_clear()
+    archive.required_libraries.cache_clear()
     loading.installed_plugins.cache_clear()
     yield
-    archive._required_libraries.cache_clear()
+    archive.required_libraries.cache_clear()
     loading.installed_plugins.cache_clear()
 
 
@@ -117,9 +117,9 @@ def test_plugin_failures_over_limit_end_job_with_exit_code_7(
     settings = {**hadoop_cluster.settings, "storage.data.store": f"embedded:{tmp_path / 'yarn'}", **settings}
     options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
     assert main(["inject", str(seeds), "--conf", str(hadoop_cluster.conf_folder), *options]) == 7
-    told = capsys.readouterr().err.splitlines()[-1]
-    assert told.startswith("nutch2py: plug-in urlfilter-none failed on ")
-    assert "first: plug-in urlfilter-none failed on http://127.0.0.1" in told
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("nutch2py: plug-in urlfilter-none failed on ")
+    assert "first: plug-in urlfilter-none failed on http://127.0.0.1" in line
 
 
 @pytest.mark.parametrize("kind", [ConfigurationError, InputError, StoreError, IndexingError, PluginFailuresError])
@@ -130,7 +130,7 @@ def test_task_with_lost_log_ends_job_with_its_exit_code(kind: type[NutchError]) 
 
 
 def test_application_forgotten_by_yarn_is_not_awaited() -> None:
-    """What Hadoop's client says when a ResourceManager came back without recovery, and there is no history server."""
+    """Output of Hadoop's client after a ResourceManager restart without recovery and without a history server."""
     runner = HadoopRunner.__new__(HadoopRunner)
     runner.client = HadoopClient("hadoop", "yarn", "streaming.jar", "folder", wait_seconds=600.0)
     said = [
@@ -146,14 +146,14 @@ def test_application_forgotten_by_yarn_is_not_awaited() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "kind", "told"),
+    ("status", "kind", "message"),
     [
         ("SUCCEEDED", RunnerError, "application_1_1 has succeeded, but its counters are not"),
         ("FAILED", OSError, "FAILED"),
     ],
 )
 def test_finished_application_is_not_requested_from_missing_history_server(
-    status: str, kind: type[Exception], told: str
+    status: str, kind: type[Exception], message: str
 ) -> None:
     runner = HadoopRunner.__new__(HadoopRunner)
     runner.client = HadoopClient("hadoop", "yarn", "streaming.jar", "folder", wait_seconds=600.0)
@@ -162,15 +162,15 @@ def test_finished_application_is_not_requested_from_missing_history_server(
         f"INFO mapred.X: Application state is completed. FinalApplicationStatus={status}",
         "INFO ipc.Client: Retrying connect to server: 0.0.0.0/0.0.0.0:10020. Already tried 0 time(s)",
     ]
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         list(runner._watch_output(line.encode() for line in said))
 
 
 def test_terminated_job_does_not_wait_for_unavailable_yarn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its watchdog goes on trying, and the same command, run again, ends what it has left."""
-    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.hadoop_runner._GUARD_TIMEOUT", 0.1)
+    """Its watchdog keeps trying, and the same command, run again, ends the applications that it has left."""
+    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.hadoop_runner.GUARD_TIMEOUT", 0.1)
     runner = HadoopRunner.__new__(HadoopRunner)
     runner.application = "application_1_1"
     watchdog = subprocess.Popen(["/bin/sleep", "300"])
@@ -249,6 +249,6 @@ def test_old_packages_are_deleted_from_hdfs(
     assert clean_packages(conf) == 0
     left = hadoop_cluster.hadoop("fs", "-ls", "-C", folder).split()
     assert set(left) == {kept, being_prepared, f"{folder}/notes.txt"}
-    told = capsys.readouterr().out
-    assert "package: 1 of the last 60 minutes stay" in told
-    assert "package: 2 deleted" in told
+    output = capsys.readouterr().out
+    assert "package: 1 of the last 60 minutes stay" in output
+    assert "package: 2 deleted" in output

@@ -1,4 +1,4 @@
-"""What a job needs on a cluster, before there is one: where Hadoop is, what is told to it, what is refused."""
+"""Settings of a job on a cluster: location of Hadoop, its options, and rejected values."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_local_index_on_cluster_is_rejected(conf: Configuration) -> None:
 
 
 def fake_installation(folder: Path, **answers: str) -> str:
-    """Make an installation whose commands run a line of shell by their first word, and succeed without one."""
+    """Make a fake installation: a command runs the shell line of its first word, and succeeds without one."""
     cases = "".join(f"{word}) {line} ;;\n" for word, line in answers.items())
     home = installation(folder / "hadoop", "share/hadoop/tools/lib/hadoop-streaming-3.4.2.jar")
     for name in ("hadoop", "yarn"):
@@ -144,7 +144,7 @@ _PUT = "put: The DiskSpace quota of /user/me/nutch2py is exceeded: quota = 9 B =
 
 
 @pytest.mark.parametrize(
-    ("client", "kind", "told"),
+    ("client", "kind", "message"),
     [
         (f'echo "{_OVER}"', ConfigurationError, "raise mapreduce.map.memory.mb or mapreduce.reduce.memory.mb"),
         ("echo PipeMapRed.waitOutputThreads: subprocess failed with code 4", StoreError, r"a task failed \(.*table"),
@@ -175,13 +175,13 @@ _PUT = "put: The DiskSpace quota of /user/me/nutch2py is exceeded: quota = 9 B =
     ],
 )
 def test_client_output_is_reduced_to_one_line(
-    conf: Configuration, tmp_path: Path, client: str, kind: type[NutchError], told: str
+    conf: Configuration, tmp_path: Path, client: str, kind: type[NutchError], message: str
 ) -> None:
     conf.set("mapreduce.runner", "hadoop")
     conf.set("mapreduce.package", "none")
     conf.set("storage.embedded.shared", "true")
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, jar=f"{client}; exit 1"))
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         run_job(WordJob, conf, [FileSplit("/none", 0, 0, 0, b"")], title="WordJob")
 
 
@@ -190,7 +190,7 @@ _BEGUN = f"{_SUBMITTED}; echo ' map 0% reduce 0%'"
 
 
 @pytest.mark.parametrize(
-    ("client", "containers", "told"),
+    ("client", "containers", "message"),
     [
         (_SUBMITTED, 0, "application_1_1 has waited for 0.1 s for YARN to start it: the queue is full"),
         (_BEGUN, 1, "application_1_1 has waited for 0.1 s for a container for its tasks"),
@@ -205,26 +205,26 @@ def test_waiting_application_reports_reason(
     capsys: pytest.CaptureFixture[str],
     client: str,
     containers: int,
-    told: str | None,
+    message: str | None,
 ) -> None:
     for name, value in {"runner": "hadoop", "package": "none"}.items():
         conf.set(f"mapreduce.{name}", value)
     conf.set("storage.embedded.shared", "true")
-    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.yarn_queue._MAX_QUIET_WAIT", 0.1)
-    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.hadoop_client._LOG_RETRY_DELAY", 0.0)
+    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.yarn_queue.MAX_QUIET_WAIT", 0.1)
+    monkeypatch.setattr("nutch2py.mapreduce.runners.hadoop.hadoop_client.LOG_RETRY_DELAY", 0.0)
     asked = tmp_path / "asked"
     waits = f"i=0; until [ -e {asked} ] || [ $i = 30 ]; do /bin/sleep 0.1; i=$((i+1)); done; /bin/sleep 0.3"
     answers = {
         "application": f'if [ "$2" = -status ]; then echo " Diagnostics : the queue is full"; >{asked}; fi',
         "applicationattempt": "echo 'appattempt_1_1_000001  RUNNING'",
         "container": f"echo 'Total number of containers :{containers}'; >{asked}",
-        "jar": f"{client}; {waits if told or containers == 2 else '/bin/sleep 0.5'}; exit 1",
+        "jar": f"{client}; {waits if message or containers == 2 else '/bin/sleep 0.5'}; exit 1",
     }
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, **answers))
     with pytest.raises(RunnerError):
         run_job(WordJob, conf, [FileSplit("/none", 0, 0, 0, b"")], title="WordJob")
     said = [line for line in capsys.readouterr().err.splitlines() if "has waited" in line]
-    assert [told in line for line in said] == [True] if told else not said
+    assert [message in line for line in said] == [True] if message else not said
 
 
 @pytest.mark.parametrize("at", ["application", "fs", "jar"])
@@ -258,7 +258,7 @@ def test_packages_are_kept_while_job_runs(conf: Configuration, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("said", "kind", "told"),
+    ("said", "kind", "message"),
     [
         ("get: Permission denied: user=me, access=READ", InputError, "access=READ: check that"),
         ("get: /seeds: No such file or directory", InputError, "No such file"),
@@ -267,11 +267,11 @@ def test_packages_are_kept_while_job_runs(conf: Configuration, tmp_path: Path) -
     ],
 )
 def test_unreadable_seeds_on_hdfs_are_reported(
-    conf: Configuration, tmp_path: Path, said: str, kind: type[NutchError], told: str
+    conf: Configuration, tmp_path: Path, said: str, kind: type[NutchError], message: str
 ) -> None:
     conf.set("service.wait.seconds", "0")
     conf.set("mapreduce.hadoop.home", fake_installation(tmp_path, fs=f"echo '{said}' >&2; exit 1"))
-    with pytest.raises(kind, match=told), download_input(conf, "hdfs:///seeds"):
+    with pytest.raises(kind, match=message), download_input(conf, "hdfs:///seeds"):
         pass
 
 
@@ -306,9 +306,9 @@ def test_watchdog_reports_missing_client() -> None:
     command = [sys.executable, "-S", "-E", client_watchdog.__file__, "tag", "--", "/none/hadoop"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (127, b"")
-    told = explain_error("the job failed on YARN", done.stdout.splitlines())
-    assert isinstance(told, ConfigurationError)
-    assert "cannot run /none/hadoop (No such file or directory): set HADOOP_HOME" in str(told)
+    error = explain_error("the job failed on YARN", done.stdout.splitlines())
+    assert isinstance(error, ConfigurationError)
+    assert "cannot run /none/hadoop (No such file or directory): set HADOOP_HOME" in str(error)
 
 
 def test_watchdog_kills_client_and_application_on_closed_input(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_external_sort_gives_same_tables(
 ) -> None:
     conf.set("mapreduce.runner", runner)
     in_memory = crawled(conf, seeds, tmp_path / "memory")
-    monkeypatch.setattr(local_runners, "_MAX_IN_MEMORY_SORT", 0)
+    monkeypatch.setattr(local_runners, "MAX_IN_MEMORY_SORT", 0)
     assert crawled(conf, seeds, tmp_path / "sorted") == in_memory
 
 
@@ -55,6 +55,6 @@ def test_missing_sort_command_sorts_in_memory(
     conf: Configuration, seeds: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_memory = crawled(conf, seeds, tmp_path / "memory")
-    monkeypatch.setattr(local_runners, "_MAX_IN_MEMORY_SORT", 0)
+    monkeypatch.setattr(local_runners, "MAX_IN_MEMORY_SORT", 0)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert crawled(conf, seeds, tmp_path / "no-sort") == in_memory

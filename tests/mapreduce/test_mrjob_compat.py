@@ -1,4 +1,4 @@
-"""What mrjob does not find is hidden from it alone."""
+"""Modules hidden from mrjob stay visible to other code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nutch2py.mapreduce.runners.mrjob_compat import mrjob_importable
 
 
 def test_other_thread_imports_modules_hidden_from_mrjob(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plug-in that reads YAML may be loaded by one thread while another one begins a job."""
+    """A plug-in that reads YAML may be loaded by one thread while another one starts a job."""
     for name in [name for name in sys.modules if name.partition(".")[0] in ("yaml", "_yaml")]:
         monkeypatch.delitem(sys.modules, name)
     before = [*sys.meta_path]

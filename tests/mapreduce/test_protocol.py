@@ -18,7 +18,7 @@ from nutch2py.mapreduce.mrjob_protocols import (
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)) | st.sampled_from("\\\t\n\r\udc80\udcff"))
-"""What bytes can decode to: bytes that are not UTF-8 are lone surrogates of that range, others do not occur."""
+"""Characters that bytes can decode to: invalid UTF-8 gives lone surrogates of that range, others do not occur."""
 
 
 @given(ANY_TEXT)

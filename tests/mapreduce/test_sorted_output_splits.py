@@ -8,11 +8,11 @@ from itertools import groupby, pairwise
 
 import pytest
 
-from nutch2py.mapreduce.runners.local_runners import _find_cuts
+from nutch2py.mapreduce.runners.local_runners import find_cuts
 
 
 def _one_by_one(lines: list[bytes], runs: int) -> list[int]:
-    """Return the cuts as a look at every line finds them: a run begins with the first key past its share."""
+    """Return the cuts found by a scan of every line: a run starts with the first key past its share."""
     size, cuts, at = sum(map(len, lines)), [0], 0
     for _, group in groupby(lines, key=lambda line: line.partition(b"\t")[0]):
         if at and at * runs >= size * len(cuts) and len(cuts) < runs:
@@ -31,14 +31,14 @@ def test_runs_start_at_first_key_past_share(runs: int, longest: int) -> None:
             for _ in range(chance.randrange(14))
         )
         data = b"".join(lines)
-        cuts = _find_cuts(BytesIO(data), len(data), runs)
+        cuts = find_cuts(BytesIO(data), len(data), runs)
         assert cuts == _one_by_one(lines, runs)
         assert b"".join(data[start:stop] for start, stop in pairwise(cuts)) == data
 
 
 def test_two_keys_of_equal_size_make_two_runs() -> None:
-    assert _find_cuts(BytesIO(b"a\t1\nb\t2\n"), 8, 2) == [0, 4, 8]
+    assert find_cuts(BytesIO(b"a\t1\nb\t2\n"), 8, 2) == [0, 4, 8]
 
 
 def test_empty_input_makes_one_run() -> None:
-    assert _find_cuts(BytesIO(b""), 0, 3) == [0, 0]
+    assert find_cuts(BytesIO(b""), 0, 3) == [0, 0]

@@ -74,7 +74,7 @@ def test_content_split_replaces_file(tmp_path: Path) -> None:
 
 
 def test_lines_before_piece_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not read anew for each piece, which is the square of the file's length."""
+    """The file is not read again for each piece, which would cost the square of its length."""
     for name in ("a", "b"):
         (tmp_path / name).write_bytes(b"".join(b"x" * (number % 13) + b"\n" for number in range(200)) + b"the end")
     pieces = [
@@ -94,7 +94,7 @@ def test_lines_before_piece_are_counted(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_files_are_cut_into_requested_pieces_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_splits, "_MIN_SPLIT_BYTES", 10)
+    monkeypatch.setattr(input_splits, "MIN_SPLIT_BYTES", 10)
     for name, size in (("a", 100), ("b", 1), ("empty", 0)):
         (tmp_path / name).write_bytes(b"x" * size)
     pieces = split_files([tmp_path / "a", tmp_path / "b", tmp_path / "empty"], 4)
@@ -104,7 +104,7 @@ def test_files_are_cut_into_requested_pieces_in_order(tmp_path: Path, monkeypatc
 
 
 def test_huge_file_is_cut_despite_few_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(input_splits, "_MAX_SPLIT_BYTES", 30)
+    monkeypatch.setattr(input_splits, "MAX_SPLIT_BYTES", 30)
     (tmp_path / "a").write_bytes(b"x" * 100)
     assert len(split_files([tmp_path / "a"], 1)) == 4
 

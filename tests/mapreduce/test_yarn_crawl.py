@@ -104,7 +104,7 @@ def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hos
 
 
 class Outcome(NamedTuple):
-    """The run on the cluster, the one in this process, the documents of each, and what is left on HDFS."""
+    """The run on the cluster, the one in this process, the documents of each, and the files left on HDFS."""
 
     cluster: Run
     inline: Run
@@ -180,7 +180,7 @@ def _documents(server: Any, core: str) -> dict[str, Any]:
 
 
 def _table(run: Run) -> tuple[dict[str, dict[str, bytes]], dict[str, float]]:
-    """Return the cells of a crawl, and apart from them the ranks, whose last digits hang on the order of a sum."""
+    """Return the cells of a crawl, and apart from them the ranks, whose last digits depend on the order of a sum."""
     rows = crawl.table(run.conf)
     ranks = {key: struct.unpack(">f", cells.pop(RANK))[0] for key, cells in rows.items() if RANK in cells}
     return rows, ranks

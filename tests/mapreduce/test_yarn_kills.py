@@ -1,4 +1,4 @@
-"""Tasks and drivers of jobs on a real YARN, killed at work: the end is that of a run that nobody disturbed."""
+"""Tasks and drivers on a real YARN are killed at work: the result equals that of an undisturbed run."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def journal_entries(conf: Configuration) -> int:
 
 
 def is_written(conf: Configuration) -> bool:
-    """Tell whether the writing of the journal has begun: the first page has lost its mark, or has been made."""
+    """Return whether writing of the journal has started: the first page has lost its mark, or exists."""
     key = reverse_url("http://h0.test/0")
     page = open_store(conf, WebPage).get(key, frozenset({WebPage.markers}))
     linked = open_store(conf, WebPage).get(reverse_url("http://l0.test/0/0"), frozenset({WebPage.score}))

@@ -1,4 +1,4 @@
-"""Small jobs whose tasks say what they did; tasks in other processes import them from here."""
+"""Small jobs with tasks that report their actions; tasks in other processes import them from here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AskedParameters(BatchParameters):
 
 
 class AskedJob(TableJob[AskedParameters]):
-    """Yield what was asked for, from the reduce task."""
+    """Yield the requested outcome, from the reduce task."""
 
     def map_file(self, split: FileSplit) -> Iterator[KeyValuePair]:
         yield "asked", self.parameters.batch_id

@@ -18,9 +18,9 @@ def main(words: list[str] | None = None) -> int:
     """Run the trials of the command line; return 1 if any of them lost data."""
     parser = argparse.ArgumentParser(prog="scripts/test outages", description=__doc__)
     parser.add_argument("--service", nargs="+", choices=SUBJECTS, default=[*SUBJECTS], help="which (default: all)")
-    parser.add_argument("--seconds", nargs="+", type=float, default=[5, 30, 300], help="for how long each is away")
+    parser.add_argument("--seconds", nargs="+", type=float, default=[5, 30, 300], help="duration of each outage")
     parser.add_argument(
-        "--way", nargs="+", choices=WAYS, default=[*WAYS], help="silent (SIGSTOP), or killed and started anew"
+        "--way", nargs="+", choices=WAYS, default=[*WAYS], help="silent (SIGSTOP), or killed and restarted"
     )
     given = parser.parse_args(words)
     try:
@@ -51,11 +51,11 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def _print(name: str, outcome: Outcome) -> None:
-    beside = f", beside it {' then '.join(map(str, outcome.beside))}" if outcome.beside else ""
+    concurrent = f", the job next to it {' then '.join(map(str, outcome.concurrent))}" if outcome.concurrent else ""
     end = "passes" if outcome.code == 0 else f"exit {outcome.code}, run again: exit {outcome.again}"
     print(
         f"| {name} | {outcome.way} | {outcome.seconds:g} s | {outcome.away:.0f} s | {outcome.after:.1f} s "
-        f"| {end}{beside} | "
+        f"| {end}{concurrent} | "
         f"{'right' if outcome.right else 'WRONG'} |"
     )
     for line in outcome.said:

@@ -36,13 +36,13 @@ class Outcome(NamedTuple):
     again: int | None
     right: bool
     said: list[str]
-    beside: tuple[int, ...] = ()
-    """The exit codes of the job beside it, which is run again when the first had excluded it."""
+    concurrent: tuple[int, ...] = ()
+    """Exit codes of the concurrent job, which is run again when the first had excluded it."""
 
     @property
     def well(self) -> bool:
         """Whether nothing was lost."""
-        return self.right and 0 in (self.code, self.again) and not any(self.beside[-1:])
+        return self.right and 0 in (self.code, self.again) and not any(self.concurrent[-1:])
 
 
 def run(subject: Subject, stages: Stages, way: str, seconds: float, folder: Path) -> Outcome:
@@ -63,11 +63,11 @@ def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float)
             process.wait(share)
         (subject.stop if way == "stop" else subject.kill)()
         gone = time.monotonic()
-        second = running.enter_context(_running(trial.beside)) if trial.beside is not None else None
+        second = running.enter_context(_running(trial.concurrent)) if trial.concurrent is not None else None
         try:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(seconds)
-            if not subject.needed:  # whose own clients are to miss it for all of the time
+            if not subject.needed:  # its own clients should miss it for the whole time
                 time.sleep(max(0.0, gone + seconds - time.monotonic()))
         finally:
             early = process.poll()
@@ -77,18 +77,18 @@ def _try(subject: Subject, trial: Trial, way: str, seconds: float, share: float)
             return None
         code = process.wait(_LONGEST)
         ended = time.monotonic()
-        beside = [] if second is None else [second.wait(_LONGEST)]
-    told = trial.crawl.said + (trial.beside.crawl.said if trial.beside is not None else "")
-    said = [line for line in told.splitlines() if line.startswith(("WARN", "ERROR", "nutch2py", "error"))]
+        concurrent = [] if second is None else [second.wait(_LONGEST)]
+    output = trial.crawl.said + (trial.concurrent.crawl.said if trial.concurrent is not None else "")
+    said = [line for line in output.splitlines() if line.startswith(("WARN", "ERROR", "nutch2py", "error"))]
     again = None
     if code:
         with _running(trial) as retry:
             again = retry.wait(_LONGEST)
-    if trial.beside is not None and beside[-1] == LockedError.exit_code:
-        with _running(trial.beside) as retry:
-            beside.append(retry.wait(_LONGEST))
+    if trial.concurrent is not None and concurrent[-1] == LockedError.exit_code:
+        with _running(trial.concurrent) as retry:
+            concurrent.append(retry.wait(_LONGEST))
     right = trial.left() == trial.expected
-    return Outcome(way, seconds, back - gone, ended - back, code, again, right, said, tuple(beside))
+    return Outcome(way, seconds, back - gone, ended - back, code, again, right, said, tuple(concurrent))
 
 
 @contextmanager

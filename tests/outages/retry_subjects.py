@@ -34,8 +34,8 @@ class Trial(NamedTuple):
     expected: Any
     runner: str = "inline"
     at_work: Callable[[], object] = lambda: True
-    """Tells whether the moment has come from which its service may go."""
-    beside: Trial | None = None
+    """Returns whether its service may become unavailable now."""
+    concurrent: Trial | None = None
     """Another job, which is started when the service is gone; when the first excludes it, it is run again after it."""
 
 
@@ -44,7 +44,7 @@ class Subject(ABC):
 
     part: str | None = None
     needed = True
-    """Whether a job at work cannot end while it is away; else that it does so is what a trial finds."""
+    """Whether a running job cannot end during the outage; otherwise a trial finds that it does."""
 
     def __init__(self, server: Service, part: str | None = None) -> None:
         self.server, self.part = server, part
@@ -179,9 +179,9 @@ class OfTwoJobs(OfTable):
         for words in (JOBS[self._job], inject):
             whole.run(words)
         crawl = on_hbase(stage, self.server, folder)
-        second = Crawl(folder / "beside", seeds, **crawl.settings)
-        beside = Trial(second, inject, lambda: None, None)
-        return Trial(crawl, JOBS[self._job], lambda: state(crawl.conf), state(whole.conf), beside=beside)
+        second = Crawl(folder / "concurrent", seeds, **crawl.settings)
+        concurrent = Trial(second, inject, lambda: None, None)
+        return Trial(crawl, JOBS[self._job], lambda: state(crawl.conf), state(whole.conf), concurrent=concurrent)
 
 
 class OfIndex(Subject):

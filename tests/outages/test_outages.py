@@ -59,8 +59,8 @@ class SmallSolr(Subject):
             "solr.commit.size": "1",
         }
         self.file.unlink(missing_ok=True)
-        begin = "document "
-        expected = {name.removeprefix(begin) for name, found in after.items() if name.startswith(begin) and found}
+        prefix = "document "
+        expected = {name.removeprefix(prefix) for name, found in after.items() if name.startswith(prefix) and found}
         return Trial(made, ["index", "-all"], self._ids, expected)
 
     def _ids(self) -> Any:
@@ -74,14 +74,14 @@ def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stages]:
 
 
 @pytest.mark.parametrize(
-    ("way", "seconds", "begins"),
+    ("way", "seconds", "first_line"),
     [
         ("kill", 4, "does not respond (connection refused): trying for 600 s"),
         ("stop", 11, "has not responded for 10 s"),
     ],
 )
 def test_job_waits_for_unavailable_service_and_succeeds(
-    stages: Stages, tmp_path: Path, way: str, seconds: float, begins: str
+    stages: Stages, tmp_path: Path, way: str, seconds: float, first_line: str
 ) -> None:
     subject = SmallSolr(tmp_path)
     subject.start()
@@ -91,5 +91,5 @@ def test_job_waits_for_unavailable_service_and_succeeds(
         subject.kill()
     assert (outcome.code, outcome.right) == (0, True), outcome
     first, last = outcome.said
-    assert begins in first
+    assert first_line in first
     assert "responds again, after" in last

@@ -206,7 +206,7 @@ def test_prefix_detection_equals_full_detection(monkeypatch: pytest.MonkeyPatch)
     chance = random.Random(1)
     pages = [b"".join(chance.choices(_PIECES, k=chance.randrange(1, 8))) for _ in range(3000)]
     found = [sniff_label(page, resolve_label) for page in pages]
-    monkeypatch.setattr(prescan, "_FAST_PRESCAN_BYTES", 0)
+    monkeypatch.setattr(prescan, "FAST_PRESCAN_BYTES", 0)
     assert found == [sniff_label(page, resolve_label) for page in pages]
     assert {"gbk", "big5", "koi8-r", "euc-kr", None} <= {*found}
 

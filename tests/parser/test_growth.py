@@ -10,7 +10,7 @@ import nutch2py.parser
 from nutch2py.parser.charset.encoding_detector import guess_encoding, header_charset
 from nutch2py.parser.charset.encoding_names import resolve_label
 from nutch2py.parser.charset.prescan import sniff_label
-from nutch2py.parser.filters.creativecommons import _find_in_comments
+from nutch2py.parser.filters.creativecommons import find_in_comments
 from nutch2py.parser.formats.javascript import extract_script_links
 from nutch2py.parser.html import html_limits
 from nutch2py.parser.html.dom import collapse, parse_tree
@@ -65,7 +65,7 @@ RDF = "<!-- RDF http://web.resource.org/cc/ "
 SCANS: dict[str, Callable[[str], object]] = {
     "limits": HtmlLimits(attributes=100, copies=1, depth=100).apply,
     "limits and tree": lambda html: parse_tree(HtmlLimits(attributes=100, copies=1, depth=100).apply(html)[0]),
-    "licence": lambda html: _find_in_comments(f"{RDF}{html}-->{html}".encode()),
+    "licence": lambda html: find_in_comments(f"{RDF}{html}-->{html}".encode()),
     "charset": lambda html: sniff_label(html.encode(), resolve_label),
     "charset of tags": lambda html: sniff_label(b"<meta charset=0>" + html.encode() + b"<meta ", resolve_label),
     "charset of a header": header_charset,

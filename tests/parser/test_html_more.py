@@ -131,7 +131,7 @@ def test_main_text_is_stored_next_to_text(conf: Configuration) -> None:
 
 def test_main_text_requires_library(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
-    main_text._load_extractor.cache_clear()
+    main_text.load_extractor.cache_clear()
     conf.set("parser.html.main.text", True)
     with pytest.raises(ConfigurationError, match=r"parser\.html\.main\.text needs trafilatura.*nutch2py\[main-text\]"):
         HtmlParser(conf)

@@ -103,23 +103,23 @@ def test_page_parsed_without_plugin_is_tolerated():
 def test_missing_package_is_named_in_error(monkeypatch):
     for name in ("pycld2", "py3langid.langid"):
         monkeypatch.setitem(sys.modules, name, None)
-    language_identifier._load_detector.cache_clear()
+    language_identifier.load_detector.cache_clear()
     with pytest.raises(ConfigurationError, match="pycld2"):
         identify_language("some words")
-    language_identifier._load_detector.cache_clear()
+    language_identifier.load_detector.cache_clear()
 
 
 def test_py3langid_replaces_pycld2(monkeypatch):
     """Python 3.14 and later have py3langid only."""
     pytest.importorskip("py3langid")
     monkeypatch.setitem(sys.modules, "pycld2", None)
-    language_identifier._load_detector.cache_clear()
+    language_identifier.load_detector.cache_clear()
     try:
         assert {code: identify_language(text) for code, text in TEXTS.items()} == {code: code for code in TEXTS}
         assert identify_language(TEXTS["de"], only_certain=True) == "de"
         assert [identify_language(text) for text in ("", "12345", "\ud800\ufffe", "a text")] == [None] * 4
     finally:
-        language_identifier._load_detector.cache_clear()
+        language_identifier.load_detector.cache_clear()
 
 
 def test_without_package_declared_language_is_used(
@@ -127,7 +127,7 @@ def test_without_package_declared_language_is_used(
 ) -> None:
     for name in ("pycld2", "py3langid.langid"):
         monkeypatch.setitem(sys.modules, name, None)
-    for cached in (language_identifier._load_detector, language_identifier._is_detector_available):
+    for cached in (language_identifier.load_detector, language_identifier.is_detector_available):
         cached.cache_clear()
     try:
         for _ in range(2):
@@ -138,5 +138,5 @@ def test_without_package_declared_language_is_used(
         with pytest.raises(ConfigurationError, match="pycld2"):
             LanguagePolicy(Configuration({"lang.extraction.policy": "identify"})).choose_language(None, "a text")
     finally:
-        for cached in (language_identifier._load_detector, language_identifier._is_detector_available):
+        for cached in (language_identifier.load_detector, language_identifier.is_detector_available):
             cached.cache_clear()

@@ -7,7 +7,7 @@ from nutch2py.parser.links.outlink_filter import OutlinkFilter
 
 
 def test_link_cache_is_bounded_and_transparent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlink_filter, "_CACHED_URLS", 4)
+    monkeypatch.setattr(outlink_filter, "CACHED_URLS", 4)
     rules = OutlinkFilter(Configuration({"plugin.includes": "urlfilter-validator|urlnormalizer-basic"}))
     long = f"http://a.example.com/{'x' * 2000}"
     written = [f"http://A.example.com/{n % 7}/../p" for n in range(30)] + ["http://no host/", long, long]

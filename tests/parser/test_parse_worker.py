@@ -15,7 +15,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.parser.worker.domain_budget import DomainTimeBudget
 from nutch2py.parser.worker.parse_protocol import ParseResponse
-from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient, _check_response
+from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient, check_response
 from nutch2py.plugins import loading
 from nutch2py.records.webpage import MetadataKey, WebPage
 from tests.counted_kills import strike
@@ -233,7 +233,7 @@ def test_invalid_worker_configuration_ends_job(parsing: ParseWorkerClient, conf:
 )
 def test_worker_can_only_report_known_errors(name: str, raised: type[NutchError]) -> None:
     with pytest.raises(NutchError, match=r"^a message$") as caught:
-        _check_response(ParseResponse(error=(name, "a message")))
+        check_response(ParseResponse(error=(name, "a message")))
     assert type(caught.value) is raised
 
 
@@ -266,7 +266,7 @@ def test_slow_domain_gets_reduced_time_budget(
     parsing: ParseWorkerClient, conf: Configuration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever of its hosts they are on; those of others have all of theirs."""
-    monkeypatch.setattr("nutch2py.parser.worker.domain_budget._SLOW_PAGE_SECONDS", 0.3)
+    monkeypatch.setattr("nutch2py.parser.worker.domain_budget.SLOW_PAGE_SECONDS", 0.3)
     conf.set("parser.timeout", "1.5")
     conf.set("parser.domain.seconds", "2")
     keys = [f"com.evil.h{number}:http/" for number in range(4)] + ["com.other:http/"]
@@ -279,7 +279,7 @@ def test_slow_domain_gets_reduced_time_budget(
 
 
 def test_slow_domain_memory_is_bounded(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nutch2py.parser.worker.domain_budget._MAX_DOMAINS", 100)
+    monkeypatch.setattr("nutch2py.parser.worker.domain_budget.MAX_DOMAINS", 100)
     budget = DomainTimeBudget(conf, 30.0)
     budget.record("com.evil:http/", 301.0)
     for number in range(1000):

@@ -233,9 +233,9 @@ def test_sitemap_is_streamed_without_tree(monkeypatch: pytest.MonkeyPatch, head:
         most = max(most, sum(1 for _ in element.getroottree().iter()))
         forget(element)
 
-    forget = sitemap_module._free_element
-    monkeypatch.setattr(sitemap_module, "_free_element", counted)
-    monkeypatch.setattr(sitemap_module, "_FEED_BYTES", 100)
+    forget = sitemap_module.free_element
+    monkeypatch.setattr(sitemap_module, "free_element", counted)
+    monkeypatch.setattr(sitemap_module, "FEED_BYTES", 100)
     parse_sitemap((head + piece * 500).encode())
     assert most < 60
 

@@ -95,7 +95,7 @@ def test_no_path_allows_action_with_read_role(clients: dict[str, Client], tmp_pa
     context, stopped = app.state.authorizer.context, list[int]()
     context.stop_server = lambda: stopped.append(1)
     context.conf.set("rest.requests.per.second", "0")
-    app.state.authorizer._rate_limiter._per_second = 0.0
+    app.state.authorizer.rate_limiter.per_second = 0.0
     for kind, body in (("seeds", {"urls": ["http://a/"]}), ("configurations", {})):
         clients["run"].ask("POST", f"/api/v1/{kind}", {"id": "x", **body})
     crawl = {"job": "crawl", "seeds": ["http://192.0.2.1/"]}
@@ -175,7 +175,7 @@ def test_removed_token_is_rejected(
 
 def test_tokens_replaced_during_requests_work(clients: dict[str, Client], tmp_path: Path) -> None:
     """Who stands in both files is let in all the time, who stands in none of them never."""
-    clients["read"].server.app.state.authorizer._rate_limiter._per_second = 0.0
+    clients["read"].server.app.state.authorizer.rate_limiter.per_second = 0.0
     file = tmp_path / "tokens"
     lines = file.read_text().splitlines(keepends=True)
     texts = ["".join(line for line in lines if "my-run" not in line), "# another\n" + "".join(lines)]

@@ -75,8 +75,8 @@ def test_generated_requests_cause_no_server_error(client: Client) -> None:
     with Crawl(authorizer.context.conf) as crawl:
         crawl.inject(["http://a.test/"])
         crawl.index("-all")  # else there is no index to ask, which is the server's fault
-    authorizer._rate_limiter._per_second = 0.0
-    authorizer.context.jobs._max_running = 0  # jobs are refused, after all else was looked at
+    authorizer.rate_limiter.per_second = 0.0
+    authorizer.context.jobs.max_running = 0  # jobs are refused, after all else was looked at
     statuses: set[int] = set()
 
     @settings(max_examples=200, deadline=None, derandomize=True, database=None,

@@ -38,7 +38,7 @@ def asked(folder: Path, *options: str) -> None:
         crawl.inject(["http://a.test/"])
     with running(conf) as server:
         context = server.app.state.authorizer.context
-        context.jobs._max_running = 0
+        context.jobs.max_running = 0
         context.stop_server = lambda: None
         (folder / "schemathesis.toml").write_text(_SETTINGS)
         command = [sys.executable, "-c", "from schemathesis.cli import schemathesis; schemathesis()", "run",

@@ -1,4 +1,4 @@
-"""What Nutch 2.4 makes of a row: its two schedules, and the part of its updatedb that calls them, as formulas.
+"""Nutch 2.4's two schedules, and the part of its updatedb that calls them, as formulas.
 
 Default values of the properties only. Times in ms, intervals in s, as in the table.
 """

@@ -1,7 +1,7 @@
 """Years of rounds, row by row: when schedules fetch pages that change, stay, go, fail and move; no table, no HTTP.
 
-The schedules and the transition of rows are the real ones. Beside them stand the formulas of Nutch 2.4, written down
-anew. ``python -m tests.schedule.simulation`` writes the table of docs/schedules.md; a test holds it to that.
+The schedules and the transition of rows are the real ones. Next to them are the formulas of Nutch 2.4, implemented
+again. ``python -m tests.schedule.simulation`` writes the table of docs/schedules.md; a test holds it to that.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ START = 1_600_000_000_000
 YEARS = 3 * 365
 """Rounds of the table: three years, one a day."""
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "schedules.md"
-BEGIN, END = "<!-- Written by python -m tests.schedule.simulation. -->\n", "<!-- End of the table. -->\n"
+TABLE_START, END = "<!-- Written by python -m tests.schedule.simulation. -->\n", "<!-- End of the table. -->\n"
 
 GONE, FAILS, MOVED = "gone", "fails", "moved"
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a server does. ``state``: what it serves on a day: a version, GONE, FAILS or MOVED.
+    """Behaviour of a server. ``state``: what it serves on a day: a version, GONE, FAILS or MOVED.
 
     ``modified``: the Last-Modified (ms) of an answer on a day, of a state that began on another; None for none.
-    ``conditional``: it answers 304 to who has this version. ``interval``: what the seed asks for (s), for good when it
+    ``conditional``: it responds 304 to a client with this version. ``interval``: that of the seed (s), for good when it
     is ``fixed``.
     """
 
@@ -49,7 +49,7 @@ class Scene:
 
 
 class Reply(NamedTuple):
-    """What a fetch came to. ``version``: what was parsed, b"" for nothing; ``modified``: Last-Modified, ms, or None."""
+    """Result of a fetch. ``version``: the parsed version, b"" for nothing; ``modified``: Last-Modified, ms, or None."""
 
     status: CrawlStatus
     version: bytes = b""
@@ -69,10 +69,10 @@ class Crawl(Protocol):
     """A row under a schedule. Times in ms."""
 
     def modified_time(self) -> int:
-        """Return the time of the copy at hand, which the server is told; 0 for none."""
+        """Return the time of the stored copy, which is sent to the server; 0 for none."""
 
     def due(self, now: int) -> bool:
-        """Tell whether generate takes the row."""
+        """Return whether generate takes the row."""
 
     def fetched(self, now: int, reply: Reply) -> None:
         """Let fetch, parse and updatedb pass over the row."""
@@ -120,7 +120,7 @@ class Ours:
 
 
 class Life:
-    """What happened: ``moments``, and ``late``: for each change of the page, how many days later it was seen."""
+    """Events: ``moments``, and ``late``: for each change of the page, the days until it was seen."""
 
     def __init__(self, scene: Scene, crawl: Crawl, days: int = YEARS) -> None:
         self.moments: list[Moment] = []
@@ -211,8 +211,8 @@ def table() -> str:
 def main() -> None:
     """Write the table into the page."""
     text = DOCS.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    DOCS.write_text(f"{before}{BEGIN}\n{table()}\n{END}{after}", encoding="utf-8")
+    before, after = text.split(TABLE_START)[0], text.split(END)[1]
+    DOCS.write_text(f"{before}{TABLE_START}\n{table()}\n{END}{after}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.records.webpage import CrawlStatus
 from tests.schedule.original import Original
 from tests.schedule.simulation import (
-    BEGIN,
     DAY,
     DAY_MS,
     DOCS,
@@ -19,6 +18,7 @@ from tests.schedule.simulation import (
     NAMES,
     STABLE,
     START,
+    TABLE_START,
     Life,
     Ours,
     Scene,
@@ -38,7 +38,7 @@ def days(name: str, schedule: str) -> list[int]:
 
 def test_schedule_page_matches_simulation() -> None:
     text = Path(DOCS).read_text(encoding="utf-8")
-    assert text.split(BEGIN)[1].split(END)[0].strip() == table().strip()
+    assert text.split(TABLE_START)[1].split(END)[0].strip() == table().strip()
 
 
 def test_never_changing_page_waits_longer_each_time() -> None:

@@ -39,7 +39,7 @@ def read_table(path: Path) -> dict[str, Cells]:
 
 
 def compared(page: WebPage) -> dict[bytes, bytes | None]:
-    """Return the cells of a page as they stand after its changes."""
+    """Return the cells of a page after its changes."""
     mutation = page.mutation()
     found = {}
     for family, qualifiers in COMPARED.items():

@@ -123,6 +123,6 @@ def test_chinese_sentences_end_at_their_punctuation():
 )
 def test_long_text_is_highlighted_like_short_text(words, terms):
     text = " ".join(words)
-    long = text + "\n" + "." * snippet_module._SHORT_TEXT_LENGTH
-    found = snippet_module._find_matches(ANALYZER, long, frozenset(terms), "en")
-    assert found == snippet_module._find_matches(ANALYZER, text, frozenset(terms), "en")
+    long = text + "\n" + "." * snippet_module.SHORT_TEXT_LENGTH
+    found = snippet_module.find_matches(ANALYZER, long, frozenset(terms), "en")
+    assert found == snippet_module.find_matches(ANALYZER, text, frozenset(terms), "en")

@@ -146,7 +146,7 @@ def test_key_rate_applies_across_endpoints(keyed, capsys):
     assert 1 <= int(headers["Retry-After"]) <= 100
     assert headers["Access-Control-Expose-Headers"] == "Retry-After"
     assert ask(server, "GET", SEARCH, bearer(keys["shop"]))[0] == 200
-    server.app.state.authorizer._rate_limiter._per_second = 0.01
+    server.app.state.authorizer.rate_limiter.per_second = 0.01
     assert [ask(server, "GET", SEARCH)[0] for _ in range(3)] == [401, 429, 429]  # by address
     assert ask(server, "GET", SEARCH, bearer(keys["reader"]))[0] == 200  # which is not that of who has a key
     for wrong in ("-1", "nan", "many", "1e9"):
@@ -156,8 +156,8 @@ def test_key_rate_applies_across_endpoints(keyed, capsys):
 
 def test_flood_of_wrong_keys_is_limited_without_memory(keyed):
     server, _ = keyed
-    rate = server.app.state.authorizer._rate_limiter
-    rate._per_second = 0.001
+    rate = server.app.state.authorizer.rate_limiter
+    rate.per_second = 0.001
     statuses = [ask(server, "GET", SEARCH, bearer(f"wrong-{number}"))[0] for number in range(30)]
     assert statuses == [401, *[429] * 29]
     assert [*rate._buckets] == [("address", "127.0.0.1")]
@@ -329,7 +329,7 @@ def test_client_sends_key_only_to_its_server(keyed):
     with pytest.raises(SearchError, match="an API key is required") as refused:
         SearchClient(address_of(server)).search("needle")
     assert (refused.value.status, refused.value.retry_after) == (401, None)
-    server.app.state.authorizer._rate_limiter._per_second = 0.01
+    server.app.state.authorizer.rate_limiter.per_second = 0.01
     reader = SearchClient(address_of(server), api_key=keys["reader"])
     reader.search("needle")
     with pytest.raises(SearchError, match="too many") as refused:

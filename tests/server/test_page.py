@@ -23,7 +23,7 @@ from tests.server.test_serve import ask, get
 
 
 def test_translations_are_complete_with_same_placeholders():
-    for name, texts in translations._MESSAGES.items():
+    for name, texts in translations.MESSAGES.items():
         assert len(texts) == len(LANGUAGES), name
         assert len({text.count("{}") for text in texts}) == 1, name
         assert all(texts), name

@@ -3,5 +3,5 @@
     scripts/test soak --minutes 60 [--seed S] [--hosts N] [--pages N] [--to FOLDER]
 
 ``web`` is what a host answers, ``soaking`` serves it to the process of ``crawler``, ``measuring`` reads what that
-keeps, ``verdict`` is what is asked of the numbers, ``drawing`` how they are shown. One seed gives one web.
+keeps, ``verdict`` checks the numbers, ``drawing`` draws them. One seed gives one web.
 """

@@ -24,7 +24,7 @@ def main(argv: list[str] | None = None) -> int:
         description="Crawls a generated web of honest, odd and hostile hosts round after round, and draws what the "
         "crawl keeps: memory, handles, files, table. All traffic stays on the loopback.",
     )
-    parser.add_argument("--minutes", type=float, default=10, help="rounds are begun for so long (default: 10)")
+    parser.add_argument("--minutes", type=float, default=10, help="time in which rounds start (default: 10)")
     parser.add_argument("--seed", type=int, default=1, help="of the web (default: 1)")
     parser.add_argument("--hosts", type=int, default=100_000, help="of the web (default: 100000)")
     parser.add_argument("--pages", type=int, default=1000, help="of a round (default: 1000)")
@@ -56,14 +56,14 @@ def main(argv: list[str] | None = None) -> int:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     verdict = judge(soak.rows, soak.ended, CHILD_MEGABYTES)
-    told = {
+    found = {
         "hostile": soak.hostile,
         "requests": soak.requests,
         **soak.ended,
         "warned": soak.warned,
         "slopes": verdict.slopes,
     }
-    (to / "soak.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+    (to / "soak.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
     ended = soak.ended
     for trick, labels in sorted(ended["tricks"].items()):
         print(f"  {trick}: {', '.join(f'{count} {label}' for label, count in labels.items())}")

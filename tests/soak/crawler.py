@@ -20,12 +20,12 @@ from nutch2py.crawl_reader import CrawlReader
 from nutch2py.records.webpage import CrawlStatus, Mark, ParseStatusCode, ProtocolStatusCode, WebPage
 from tests.soak.web import Web
 
-_AGAIN = 5  # of so many rounds one also fetches what is due in a month: the same pages once more
+_AGAIN = 5  # one of this number of rounds also fetches pages due in a month: the same pages again
 _FIELDS = frozenset({WebPage.status, WebPage.markers, WebPage.protocol_status, WebPage.parse_status})
 
 
 def main() -> None:
-    """Inject, then do a round for each line that asks for one."""
+    """Inject, then do a round for each line that requests one."""
     asked = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     warned: Counter[str] = Counter()
     crawl = Crawl(asked["store"], asked["properties"], on_warning=lambda text: warned.update([text[:60]]))
@@ -64,7 +64,7 @@ def endings(crawl: CrawlReader, web: Web) -> dict[str, Any]:
     """Return how the rows of the crawl have ended.
 
     ``tricks``: how often each trick ended with which status; ``open``: URLs that were to be fetched and have no status;
-    ``lost``: honest pages that were asked for and are not there; ``good``: those that are; ``rows``: all.
+    ``lost``: honest pages that were requested and are missing; ``good``: those that exist; ``rows``: all.
     """
     ended: dict[str, Counter[str]] = {}
     still_open, lost, good, rows = [], [], 0, 0

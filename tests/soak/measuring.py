@@ -1,8 +1,8 @@
-"""What a crawl keeps, read from ``/proc``: memory of its processes, descriptors, threads, files.
+"""Resources that a crawl holds, read from ``/proc``: memory of its processes, descriptors, threads, files.
 
-Memory is the proportional share of what is anonymous (``Pss_Anon``): what the process has made itself, and only it can
+Memory is the proportional share of anonymous pages (``Pss_Anon``): what the process has made itself, and only it can
 give back. Pages of files that are mapped (``Pss_File``: the table, the index, libraries) are the system's cache, which
-takes them back when it needs them; they grow with the table, and are shown beside.
+takes them back when it needs them; they grow with the table, and are shown separately.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EVERY = 0.25  # seconds
 
 
 class Held(NamedTuple):
-    """What processes hold: megabytes (anonymous, of files), descriptors, threads, and how many they are."""
+    """Resources of processes: megabytes (anonymous, of files), descriptors, threads, and how many they are."""
 
     anonymous: float = 0.0
     files: float = 0.0
@@ -91,7 +91,7 @@ def bytes_below(folder: Path) -> int:
 
 @dataclass
 class Watch:
-    """Looks at a process and its children again and again. ``temporary``: its folder for files for temporary use."""
+    """Samples a process and its children periodically. ``temporary``: its folder for temporary files."""
 
     pid: int
     temporary: Path

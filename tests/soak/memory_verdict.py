@@ -1,4 +1,4 @@
-"""What is asked of the numbers of a soak: that nothing climbs, that nothing is left, and that everything has ended."""
+"""Verdict on the numbers of a soak: no growth, no leftovers, and every page finished."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 WARM_UP = 1 / 3
-"""The part of the rounds, from the first, that is not looked at: caches fill, libraries are loaded."""
+"""Share of the rounds, from the first, that is ignored: caches fill, libraries are loaded."""
 _CLIMB, _CLIMB_MEGABYTES = 0.08, 12.0  # what memory may climb by: a part of its level, and as much besides
 _PEAK_CLIMB = 0.25  # a peak depends on what pages a round has met
 _HANDLES = 8
@@ -63,7 +63,7 @@ def judge(rows: Sequence[Row], ended: dict[str, Any], child_limit: float) -> Ver
     verdict = Verdict()
     late = rows[int(len(rows) * WARM_UP) :]
     if len(late) < 2:
-        verdict.failures.append(f"{len(rows)} rounds are too few to tell")
+        verdict.failures.append(f"{len(rows)} rounds are too few for a verdict")
         return verdict
     _memory(verdict, "memory at rest", [row.memory for row in late], _CLIMB)
     _memory(verdict, "peak of the crawler", [row.peak_crawler for row in late], _PEAK_CLIMB)

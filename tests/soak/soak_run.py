@@ -34,7 +34,7 @@ SETTINGS: dict[str, str | int | float] = {
     "plugin.includes": "protocol-http|urlfilter-(regex|validator)|parse-(html|tika)|feed|index-(basic|anchor|more)"
     "|urlnormalizer-(pass|regex|basic)|scoring-opic",
 }
-"""Whoever waits for a hostile server waits a short time here; everything else is as shipped."""
+"""Waits for hostile servers are short here; everything else is as shipped."""
 
 
 _RULES = r"""-(?i)\.(gif|jpg|png|css|js)$
@@ -79,7 +79,7 @@ class WebSite(ScriptedSite):
 
 @dataclass
 class Soak:
-    """What is to be done, and the rounds that are. ``to``: a folder for table and index, which is to be empty."""
+    """Plan of a soak, and its finished rounds. ``to``: a folder for table and index, which is to be empty."""
 
     web: Web
     to: Path
@@ -92,14 +92,14 @@ class Soak:
     hostile: int = 0
     requests: int = 0
 
-    def run(self, more: Callable[[int], bool], tell: Callable[[Row, dict[str, Any]], None]) -> None:
-        """Do rounds while ``more`` says so of their number; tell of each and of the counters of its jobs."""
+    def run(self, more: Callable[[int], bool], report: Callable[[Row, dict[str, Any]], None]) -> None:
+        """Do rounds while ``more`` of their number is true; report each with the counters of its jobs."""
         temporary = self.to / "tmp"
         temporary.mkdir(parents=True, exist_ok=True)
         with WebSite(self.web) as site:
             with self._start(site.port, temporary) as process:
                 try:
-                    self._rounds(process, temporary, more, tell)
+                    self._rounds(process, temporary, more, report)
                     process.wait(60)
                 finally:
                     process.kill()
@@ -110,7 +110,7 @@ class Soak:
         process: subprocess.Popen[str],
         temporary: Path,
         more: Callable[[int], bool],
-        tell: Callable[[Row, dict[str, Any]], None],
+        report: Callable[[Row, dict[str, Any]], None],
     ) -> None:
         began = time.monotonic()
         with Watch(process.pid, temporary) as watch:
@@ -122,7 +122,7 @@ class Soak:
                 seconds = time.monotonic() - start
                 row = self._row(began, seconds, counters, watch.look(), watch.taken(), temporary)
                 self.rows.append(row)
-                tell(row, counters)
+                report(row, counters)
             last = _answer(process, "end")
             self.ended, self.warned = last["ended"], last["warned"]
 
@@ -142,7 +142,7 @@ class Soak:
             },
             "seeds": list(self.web.seeds(port, self.pages)),
             "batch": self.pages,
-            "web": self.web.told(),
+            "web": self.web.to_json(),
         }
         file = self.to / "asked.json"
         file.write_text(json.dumps(asked), encoding="utf-8")

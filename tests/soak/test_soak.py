@@ -1,4 +1,4 @@
-"""The soak in its short form: a few rounds of the real thing, and that each kind of leak is told."""
+"""Soak test in its short form: a few real rounds, and the detection of each kind of leak."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def failures(given: list[Row], **ended: Any) -> list[str]:
 
 def test_short_soak_of_real_crawl_passes(tmp_path: Path) -> None:
     assert len(TRICKS) >= 8
-    soak, told = Soak(Web(7, 150, TRICKS), tmp_path / "crawl", 60, {"fetcher.threads.fetch": 20}), []
-    soak.run(lambda done: done < 3, lambda row, counters: told.append(counters))
+    soak, reported = Soak(Web(7, 150, TRICKS), tmp_path / "crawl", 60, {"fetcher.threads.fetch": 20}), []
+    soak.run(lambda done: done < 3, lambda row, counters: reported.append(counters))
     assert [row.number for row in soak.rows] == [1, 2, 3]
-    for row, counters in zip(soak.rows, told, strict=True):
+    for row, counters in zip(soak.rows, reported, strict=True):
         assert 0 < row.pages <= row.generated == counters["generated"] <= 60
         assert sum(counters["parsed"].values()) >= row.pages
         assert row.memory > 20
@@ -53,7 +53,7 @@ def test_short_soak_of_real_crawl_passes(tmp_path: Path) -> None:
     assert soak.requests > soak.hostile > 0
     assert soak.ended["good"] > 0
     climbs = [failure for failure in judge(soak.rows, soak.ended, 1024).failures if "climb" not in failure]
-    assert climbs == []  # whether memory climbs, three rounds cannot tell
+    assert climbs == []  # three rounds are too few to detect growth of memory
 
 
 def test_leaking_process_is_detected(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_flat_series_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("climbs", "told"),
+    ("climbs", "message"),
     [
         ({"memory": 8.0}, "memory at rest climbs by 8.00 MB"),
         ({"memory": 1.5}, "memory at rest"),
@@ -89,23 +89,23 @@ def test_flat_series_passes() -> None:
         ({"peak_child": 40.0}, "a child has held 1320 MB"),
     ],
 )
-def test_growing_or_leftover_series_fails(climbs: dict[str, float], told: str) -> None:
+def test_growing_or_leftover_series_fails(climbs: dict[str, float], message: str) -> None:
     found = failures(rows(**climbs))
     assert len(found) == 1
-    assert told in found[0]
+    assert message in found[0]
 
 
 @pytest.mark.parametrize(
-    ("ended", "told"),
+    ("ended", "message"),
     [
         ({"open": ["http://h1.example/"]}, "1 pages were to be fetched"),
         ({"lost": ["http://h1.example/ exception"] * 2}, "2 honest pages are not there"),
         ({"tricks": {}}, "no hostile answer"),
     ],
 )
-def test_unfinished_run_fails(ended: dict[str, Any], told: str) -> None:
+def test_unfinished_run_fails(ended: dict[str, Any], message: str) -> None:
     (failure,) = failures(rows(), **ended)
-    assert told in failure
+    assert message in failure
 
 
 def test_too_few_rounds_are_inconclusive() -> None:
@@ -127,7 +127,7 @@ def test_table_and_chart_are_written(tmp_path: Path) -> None:
 
 
 def test_seed_determines_web_and_its_shares() -> None:
-    web, again, other = Web(3, 3000), Web.of(Web(3, 3000).told()), Web(4, 3000)
+    web, again, other = Web(3, 3000), Web.of(Web(3, 3000).to_json()), Web(4, 3000)
     kinds = [web.place(number).kind for number in range(3000)]
     assert kinds == [again.place(number).kind for number in range(3000)]
     assert kinds != [other.place(number).kind for number in range(3000)]

@@ -1,8 +1,7 @@
 """The generated web: what each of many hosts answers to a path, and in which shares the hosts are good or bad.
 
 A page depends on the seed, its host and its path alone. Sizes of pages and of sites are log-normal. Links lead on in
-the site and to hosts drawn from all, so the web has no end: calendars and sites with a session in each path go on for
-ever.
+the site and to hosts drawn from all, so the web is infinite: calendars and sites with session paths have no end.
 """
 
 from __future__ import annotations
@@ -57,11 +56,11 @@ class Web:
 
     @classmethod
     def of(cls, asked: Mapping[str, Any]) -> Web:
-        """Return the web that :meth:`told` told of."""
+        """Return the web that :meth:`to_json` describes."""
         names = set(asked["tricks"])
         return cls(asked["seed"], asked["hosts"], [trick for trick in HOSTILE_TRICKS if trick.name in names])
 
-    def told(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return what another process needs to make the same web."""
         return {"seed": self.seed, "hosts": self.count, "tricks": [trick.name for trick in self.tricks]}
 
@@ -109,7 +108,7 @@ class Web:
             yield self._somewhere(drawn, port)
 
     def is_good(self, host: str, path: str) -> bool:
-        """Tell whether a page must be fetched and parsed: an honest host's that says 200, and may be asked for."""
+        """Return whether a page must be fetched and parsed: of an honest host, with status 200, and allowed."""
         place, _ = self.found(host)
         if place.kind != HONEST or path == "/robots.txt" or self._robots_kind(place.number) != "plain":
             return False
@@ -169,7 +168,7 @@ class Web:
         return Reply(body=text.encode(), content_type="text/plain")
 
     def _slip(self, host: int, page: int) -> str:
-        """Return what is wrong with a page of an honest host, "" for most."""
+        """Return the defect of a page of an honest host, "" for most."""
         return _choice(self._drawn("slip", host, page), _SLIPS)
 
     def _page(self, place: Place, path: str, port: int) -> Reply:

@@ -1,6 +1,6 @@
 """A process that writes rows until it is killed, and says on standard output what was acknowledged.
 
-``python crawl_writer.py FOLDER NAME FIRST STEP ROWS ROUNDS``: round r writes ROWS rows; every cell of a row tells r.
+``python crawl_writer.py FOLDER NAME FIRST STEP ROWS ROUNDS``: round r writes ROWS rows; every cell of a row contains r.
 """
 
 import sys

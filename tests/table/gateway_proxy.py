@@ -24,7 +24,7 @@ class GatewayProxy:
         threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def stop(self):
-        """Refuse new connections and cut those there are."""
+        """Reject new connections and close the existing ones."""
         listener, self._listener = self._listener, None
         if listener is not None:
             with contextlib.suppress(OSError):

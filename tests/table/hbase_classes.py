@@ -1,4 +1,4 @@
-"""What HBase's own jars say of its exceptions: the classes that extend DoNotRetryIOException.
+"""Exception classes in HBase's own jars that extend DoNotRetryIOException.
 
 ``python -m tests.table.hbase_classes`` writes hbase_exceptions.txt from the jars that scripts/services has fetched.
 """

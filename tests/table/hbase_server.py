@@ -15,7 +15,7 @@ class Server(Service):
 
     @property
     def location(self):
-        """What storage.data.store names."""
+        """Value of storage.data.store."""
         return self.endpoint
 
     def status(self):

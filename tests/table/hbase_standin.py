@@ -1,4 +1,4 @@
-"""A stand-in of HBase and its gateway within this process: tables with cells, timestamps and deletions, as HBase's.
+"""In-process fake of HBase and its gateway: tables with cells, timestamps and deletions, as HBase's.
 
 It answers the calls of the first Thrift interface that the store makes, so that what takes thousands of tables, or a
 kill between two calls, can be tried without a server. That HBase itself does so is tested on a real one.
@@ -55,7 +55,7 @@ class Server:
         self.before: Callable[[bytes], object] = lambda _table: None
         self.scans: list[Iterator[Any]] = []
         self.lock = threading.RLock()
-        self.ready = os.open(os.devnull, os.O_RDONLY)  # stands for a socket: there is always an answer to be read
+        self.ready = os.open(os.devnull, os.O_RDONLY)  # replaces a socket: a response is always readable
 
     def put(self, table: bytes, key: bytes, column: bytes, value: bytes, time: int) -> None:
         """Write a cell as another program would."""
@@ -184,7 +184,7 @@ class _Link:
 
 
 class ThriftGatewayPool:
-    """Stands for ``ThriftGatewayPool``; every gateway leads to ``server``."""
+    """Replaces ``ThriftGatewayPool``; every gateway leads to ``server``."""
 
     server: Server
 
@@ -213,5 +213,5 @@ class ThriftGatewayPool:
 
 
 def gateways_of(server: Server) -> type[ThriftGatewayPool]:
-    """Return a class that can stand for the store's gateways."""
+    """Return a class that can replace the store's gateways."""
     return type("ThriftGatewayPool", (ThriftGatewayPool,), {"server": server})

@@ -1,4 +1,4 @@
-"""What every DataStore does, as tests: a subclass gives a fixture ``make_store`` and runs the same suite on its store.
+"""Contract tests of DataStore: a subclass provides a fixture ``make_store`` and runs the suite on its store.
 
 ``make_store(record, name)`` opens a table of that name in a place of the test's own; it does not create it.
 """

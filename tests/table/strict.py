@@ -11,7 +11,7 @@ MARKS = {"_injmrk_", "dist", "_gnmrk_", "_ftcmrk_", "__prsmrk__", "_updmrk_", "_
 
 
 def zigzag(cell: bytes, at: int) -> tuple[int, int]:
-    """Return an Avro number and the offset behind it."""
+    """Return an Avro number and the offset after it."""
     number = shift = 0
     while True:
         byte = cell[at]
@@ -23,7 +23,7 @@ def zigzag(cell: bytes, at: int) -> tuple[int, int]:
 
 
 def strings(cell: bytes, at: int) -> tuple[list[str], int]:
-    """Return an Avro array of strings in one block, as Gora writes it, and the offset behind it."""
+    """Return an Avro array of strings in one block, as Gora writes it, and the offset after it."""
     count, at = zigzag(cell, at)
     found = []
     for _ in range(count):

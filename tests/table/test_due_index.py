@@ -1,4 +1,4 @@
-"""The index of what is due and the figures: held to the rows after whatever was written, and not trusted otherwise."""
+"""The due index and the table statistics equal the rows after every write, and are not trusted otherwise."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def due_time(page: WebPage) -> int:
 
 
 def dump(store: EmbeddedStore[WebPage]) -> list[list[tuple[bytes, bytes]]]:
-    files = store._get_files()
+    files = store.get_files()
     with files.read_transaction() as txn:
         return [
             list(txn.cursor(files.database_handle(name)))
@@ -99,7 +99,7 @@ KEYS = st.sampled_from(
         "com.example.a:https:8443/x",
         "[::1]:http/x",
         "no key at all",
-        "http://com.example.a/x",  # as it stands, the URL of another row
+        "http://com.example.a/x",  # unchanged, the URL of another row
     ]
 )
 VALUES = st.fixed_dictionaries(
@@ -121,7 +121,7 @@ CELLS = st.sampled_from(
     [
         {b"f": {b"ts": (b"\0\1", NOW)}},  # of another type
         {b"s": {b"s": (encode_float(3.0), NOW), b"sp": (b"1234", NOW)}},
-        {b"f": {b"st": (b"\0\0\0\2", 1), b"own": (b"1", 1)}},  # older than what is there
+        {b"f": {b"st": (b"\0\0\0\2", 1), b"own": (b"1", 1)}},  # older than the existing cells
         {b"p": {b"st": (b"", NOW)}},
         {b"mk": {b"_injmrk_": (b"y", NOW)}},
     ]
@@ -151,10 +151,10 @@ def test_due_index_and_figures_match_rows_after_any_write(
                         setattr(page, name, value)
                     batch.put(key, page)
         assert troubles(store) == []
-    index, figures = store.due_index(), store.due_index().statistics()
-    if not figures.unreadable:
+    index, table_stats = store.due_index(), store.due_index().statistics()
+    if not table_stats.unreadable:
         found = counted(store)
-        assert StatsCollector.from_row_statistics(figures).format_text() == found.format_text()
+        assert StatsCollector.from_row_statistics(table_stats).format_text() == found.format_text()
         read = {WebPage.fetch_time, WebPage.score, WebPage.markers}
         spans = [TimeSpan(-(1 << 63), NOW), TimeSpan(1 << 62, (1 << 63) - 1)]
         due = {
@@ -196,8 +196,8 @@ def test_due_rows_are_ordered_by_score_then_url(store: EmbeddedStore[WebPage]) -
     assert [index.score_of(each.sort_key) for each in found] == [None, 2.0, 1.0, 1.0, 1.0]
     assert index.is_after_url(found[3].sort_key, "http://b.com/1")
     assert not index.is_after_url(found[3].sort_key, "http://x.a.com/")
-    behind = index.read_candidates([TimeSpan(0, NOW)], index.after_score(found[1].sort_key), 9)
-    assert [each.key for each in behind] == [each.key for each in found[2:]]
+    following = index.read_candidates([TimeSpan(0, NOW)], index.after_score(found[1].sort_key), 9)
+    assert [each.key for each in following] == [each.key for each in found[2:]]
 
 
 @given(st.lists(st.text(st.characters(min_codepoint=33, exclude_categories=("Cs",)), max_size=600), min_size=2))
@@ -220,7 +220,7 @@ class TestNotTrusted:
         put(store, "com.a:http/", fetch_time=NOW)
         put(opened(tmp_path / "crawl", keeps=False), "com.b:http/", fetch_time=NOW)
         assert "does not update it has written the table since (run dueindex" in store.due_index().unavailable_reason
-        put(store, "com.c:http/", fetch_time=NOW)  # whoever keeps it does not make it right again by going on
+        put(store, "com.c:http/", fetch_time=NOW)  # updates of a wrong index do not repair it
         assert "has written the table since" in store.due_index().unavailable_reason
         for read in (lambda index: index.statistics(), lambda index: index.read_candidates([ALL], b"", 1)):
             with pytest.raises(StoreError, match="has written the table since"):
@@ -270,7 +270,7 @@ class TestNotTrusted:
 def test_inconsistent_due_index_is_detected(store: EmbeddedStore[WebPage], database: bytes) -> None:
     for number in range(3):
         put(store, f"com.a:http/{number}", fetch_time=NOW, status=2)
-    with store._get_files().write_transaction() as (txn, handles):
+    with store.get_files().write_transaction() as (txn, handles):
         cursor = txn.cursor(handles[database])
         assert cursor.last()
         key, value = cursor.item()

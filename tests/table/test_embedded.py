@@ -1,4 +1,4 @@
-"""The embedded store does what every store does; and what is its own: folders, forks, threads, the sample of keys."""
+"""Embedded store: the contract of every store, and its own folders, forks, threads and key sample."""
 
 import os
 import random
@@ -122,7 +122,7 @@ def test_replaced_contents_are_deleted_at_next_flush(store):
     page = WebPage(fields=frozenset())
     page.status = 2
     write(store, {"a": page})
-    table = store._get_files()
+    table = store.get_files()
     assert table.content.stat()["entries"] == 3
     assert [page.content[:2] for _, page in store.scan(TableQuery.for_fields([WebPage.content]))] == [
         b"a2",
@@ -188,7 +188,7 @@ def test_random_writes_equal_dictionary(store):
 def test_large_table_is_split_by_sampled_keys(store, monkeypatch):
     from nutch2py.table.embedded import embedded_store as module
 
-    monkeypatch.setattr(module, "_SMALL_TABLE_ROWS", 100)
+    monkeypatch.setattr(module, "SMALL_TABLE_ROWS", 100)
     keys = [f"com.host{i:05d}.www:http/page" for i in range(20_000)]
     page = page_at()
     write(store, dict.fromkeys(keys, page))
@@ -204,18 +204,18 @@ def test_large_table_is_split_by_sampled_keys(store, monkeypatch):
 
 def test_forked_child_reopens_table(store):
     write(store, {"a": page_at()})
-    parents = store._get_files()
+    parents = store.get_files()
     child = os.fork()
     if child == 0:
         code = 1
         try:
             write(store, {"b": page_at(7)})
-            code = 0 if store._get_files() is not parents and store.get("a").status == 2 else 2
+            code = 0 if store.get_files() is not parents and store.get("a").status == 2 else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert store.get("b").markers["dist"] == "7"
-    assert store._get_files() is parents
+    assert store.get_files() is parents
     write(store, {"c": page_at()})
     assert [key for key, _ in store.scan(TableQuery())] == ["a", "b", "c"]
 
@@ -238,13 +238,13 @@ def test_threads_share_store(store):
 
 def test_stores_in_process_share_files(store, make_store):
     other = make_store(WebPage, "webpage")
-    assert other._get_files() is store._get_files()
+    assert other.get_files() is store.get_files()
     store.close()
     write(other, {"a": page_at()})
     assert store.get("a").status == 2
     store.close()
     other.close()
-    assert not table_files._open_tables
+    assert not table_files.list_open()
 
 
 def test_table_dropped_elsewhere_is_detected(store, make_store):
@@ -280,7 +280,7 @@ def test_family_created_by_other_process_is_read(store):
 
 
 def test_rows_are_deleted_without_reading(tmp_path, monkeypatch):
-    """What updatedb keeps in the derived table can be as large as what it changes."""
+    """The data that updatedb keeps in the derived table can be as large as its changes."""
     conf = Configuration({"storage.data.store": f"embedded:{tmp_path}"})
     lists = BatchListStore(conf)
     lists.store.create()
@@ -291,11 +291,11 @@ def test_rows_are_deleted_without_reading(tmp_path, monkeypatch):
             entry.data = os.urandom(10_000)
             batch.put(key, entry)
     read = []
-    unpack = packing._unpack
-    monkeypatch.setattr(packing, "_unpack", lambda packed: read.append(len(packed)) or unpack(packed))
+    unpack = packing.unpack
+    monkeypatch.setattr(packing, "unpack", lambda packed: read.append(len(packed)) or unpack(packed))
     delete_journal(lists, "b")
     assert list(lists.store.keys(KeyRange())) == []
-    assert len(read) <= 1  # that of the long key, which lies in a bucket with others
+    assert len(read) <= 1  # that of the long key, which shares a bucket with others
 
 
 def test_packed_cells_equal_single_cells():
@@ -319,12 +319,12 @@ def test_packed_cells_equal_single_cells():
 
 
 def test_waiting_for_long_writer_is_logged(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(table_files, "_WAIT_WARNING_DELAY", 0.1)
+    monkeypatch.setattr(table_files, "WAIT_WARNING_DELAY", 0.1)
     conf = Configuration()
     open_store(conf, WebPage, f"embedded:{tmp_path}").create()
     held = subprocess.Popen([sys.executable, "-c", WRITES_LONG, str(tmp_path)], stdin=-1, stdout=-1, text=True)
     assert held.stdout.readline() == "begun\n"
-    files_of = [each for each in table_files._open_tables.values() if each.path.parent == tmp_path]
+    files_of = [each for each in table_files.list_open() if each.path.parent == tmp_path]
     for each in files_of:
         each.close()
     threading.Timer(0.5, held.stdin.close).start()
@@ -340,7 +340,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.table import open_store
 from nutch2py.records.webpage import WebPage
 store = open_store(Configuration(), WebPage, f"embedded:{sys.argv[1]}")
-with store._get_files().write_transaction():
+with store.get_files().write_transaction():
     print("begun", flush=True)
     sys.stdin.read()
 """

@@ -63,7 +63,7 @@ def test_kill_9_loses_no_commit_and_leaves_no_partial_write(store, tmp_path):
             done = max(written)
             assert store.row_estimate() == ROWS
     write(store, {"com.row00000:http/": page_at()})
-    table = store._get_files()
+    table = store.get_files()
     assert table.content.stat()["entries"] == ROWS  # nothing is left of killed rounds, nor of replaced contents
 
 
@@ -85,12 +85,12 @@ def test_kill_between_two_commits_shows_old_rows(store, tmp_path, monkeypatch):
     with pytest.raises(KilledError):
         write(store, {"com.row00007:http/": page})
     monkeypatch.undo()
-    assert store._get_files().content.stat()["entries"] == ROWS + 1
+    assert store.get_files().content.stat()["entries"] == ROWS + 1
     assert set(turns(store)) == {0}
     page.content = b"8 "
     write(store, {"com.new:http/": page})
     assert store.get("com.new:http/").content == b"8 "
-    assert store._get_files().content.stat()["entries"] == ROWS + 1
+    assert store.get_files().content.stat()["entries"] == ROWS + 1
 
 
 def test_two_writers_and_reader_run_concurrently(store, tmp_path):
@@ -135,7 +135,7 @@ def test_readers_do_not_wait_for_writer(store, tmp_path):
         text=True,
     )
     assert child.stdout.readline() == "open\n"
-    with store._get_files().write_transaction() as (txn, handles):
+    with store.get_files().write_transaction() as (txn, handles):
         txn.put(b"a", b"not committed", db=handles[b"f"])
         out, _ = child.communicate("go\n", timeout=60)
     assert out == "2\n"

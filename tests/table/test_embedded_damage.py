@@ -1,4 +1,4 @@
-"""Files of a table that were cut or changed: refused or named, never a signal, never silence."""
+"""Truncated or changed files of a table are rejected or named; no signal, no silent loss."""
 
 import base64
 import json
@@ -61,9 +61,9 @@ def test_truncated_file_is_rejected_by_every_command(folder, name, how, capsys):
     cut(path, how)
     for command in (["readdb", "-stats"], ["parse", "-all"], ["updatedb", "-all"], ["exporttable", str(folder / "x")]):
         assert main([*command, "-D", f"storage.data.store=embedded:{folder}"]) == 4
-        told = capsys.readouterr().err
-        assert str(path) in told
-        assert "exporttable -salvage" in told
+        output = capsys.readouterr().err
+        assert str(path) in output
+        assert "exporttable -salvage" in output
     assert path.stat().st_size < 1 << 20, "nothing was made longer by opening it"
 
 
@@ -89,7 +89,7 @@ def test_torn_meta_page_is_rejected(folder, at):
 
 
 def test_sound_file_shorter_than_last_page_is_accepted(tmp_path):
-    """Pages that one transaction takes and gives back are free, and never written: they may lie behind the end."""
+    """Pages that one transaction allocates and frees are never written: they may be after the end of the file."""
     path = tmp_path / "data.mdb"
     with lmdb.open(str(tmp_path), map_size=1 << 26) as environment:
         for number in range(300):
@@ -142,9 +142,9 @@ def test_damaged_cell_raises_and_checktable_names_row(folder, capsys):
     store.close()
     option = ["-D", f"storage.data.store=embedded:{folder}"]
     assert main(["checktable", *option]) == 4
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == "webpage: meta/data.mdb: row k00041: p: the checksum of a row's cells is wrong"
-    assert told[1] == f"checktable: webpage: {len(pages())} rows, {told[1].split()[4]} cells: 1 problems"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "webpage: meta/data.mdb: row k00041: p: the checksum of a row's cells is wrong"
+    assert lines[1] == f"checktable: webpage: {len(pages())} rows, {lines[1].split()[4]} cells: 1 problems"
 
 
 def page_with_title(title):
@@ -168,7 +168,7 @@ def test_damaged_content_raises_and_checktable_counts_it(folder, number, capsys)
 
 def test_missing_content_raises_instead_of_waiting(folder, capsys):
     store = opened(folder)
-    with store._get_files().content.begin(write=True) as txn:
+    with store.get_files().content.begin(write=True) as txn:
         txn.delete((5).to_bytes(8))
     with pytest.raises(StoreError, match=r"row k00005: its content is missing"):
         list(store.scan(TableQuery.for_fields({WebPage.content})))
@@ -226,7 +226,7 @@ def values(path, family):
 
 
 def version(store):
-    files = store._get_files()
+    files = store.get_files()
     with files.read_transaction() as txn:
         return files.get_state(txn, b"version")
 
@@ -286,13 +286,13 @@ def test_checktable_counts_foreign_cells(folder, tmp_path, capsys):
     lines = [json.dumps({"row": f"r{number}", "cells": {}}) for number in range(20)]
     (tmp_path / "dump").write_text("\n".join([*lines, json.dumps({"row": "b", "cells": cells})]) + "\n")
     assert main(["importtable", str(tmp_path / "dump"), *option]) == 0
-    told = capsys.readouterr()
-    assert "line 21: row b: f:st: 2 bytes where an int has 4: cell skipped" in told.err
-    assert told.out.splitlines()[-1].endswith("skipped: 0 lines, 1 cells")
+    output = capsys.readouterr()
+    assert "line 21: row b: f:st: 2 bytes where an int has 4: cell skipped" in output.err
+    assert output.out.splitlines()[-1].endswith("skipped: 0 lines, 1 cells")
 
 
 def test_damaged_row_byte_never_ends_job():
-    """Whatever bits of packed cells change, they are told to be damaged, or still are cells: bytes with times."""
+    """Changed bits of packed cells are reported as damage, or the result still is cells: bytes with times."""
     whole = packing._pack(1_795_340_000_000, {b"dist": b"23", b"_gnmrk_": b"b-1"}, {b"dist": 1_795_340_000_001})
     damaged = 0
     for at in range(len(whole)):

@@ -1,4 +1,4 @@
-"""What can go wrong with a folder: each time one line that names cause and repair, and a table that stays as it was."""
+"""Errors of a table's folder: one line names cause and repair, and the table stays unchanged."""
 
 import errno
 import mmap
@@ -21,7 +21,7 @@ from tests.preloaded_library import compiled
 
 from .store_suite import page_at, write
 
-REFUSES_ONCE = r"""
+FAILS_ONCE = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t at) {
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
   ssize_t length = readlink(link, path, sizeof path - 1);
   path[length < 0 ? 0 : length] = 0;
-  if (at < 2 * sysconf(_SC_PAGESIZE) && strstr(path, getenv("REFUSES")) && !unlink(getenv("REFUSES_WHILE"))) {
+  if (at < 2 * sysconf(_SC_PAGESIZE) && strstr(path, getenv("FAILS")) && !unlink(getenv("FAILS_WHILE"))) {
     errno = EIO;
     return -1;
   }
@@ -44,7 +44,7 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t at) {
 }
 ssize_t pwrite64(int fd, const void *data, size_t size, off_t at) { return pwrite(fd, data, size, at); }
 """
-"""Refuses to write the page that ends a commit, once; the file of REFUSES_WHILE is there until then."""
+"""Fails to write the page that ends a commit, once; the file of FAILS_WHILE exists until then."""
 WRITES_TWICE = """
 import sys
 from pathlib import Path
@@ -117,7 +117,7 @@ def test_full_map_leaves_table_unchanged(tmp_path):
 
 
 def limited(work, limit=resource.RLIMIT_FSIZE, amount=1 << 20):
-    """Run ``work`` in a child whose files cannot grow beyond 1 MB; return the text of its StoreError."""
+    """Run ``work`` in a child with a file size limit of 1 MB; return the text of its StoreError."""
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
@@ -132,17 +132,17 @@ def limited(work, limit=resource.RLIMIT_FSIZE, amount=1 << 20):
             os._exit(0)
     os.close(send)
     os.waitpid(child, 0)
-    with os.fdopen(receive) as told:
-        return told.read()
+    with os.fdopen(receive) as stream:
+        return stream.read()
 
 
 def test_full_disk_leaves_table_unchanged(store):
     write(store, {"a": page_at()})
     before = list(store.scan_cells())
-    told = limited(lambda: write(store, with_contents(200)))
-    assert "no space left" in told
-    assert "free some" in told
-    assert "nothing of this batch was written" in told
+    message = limited(lambda: write(store, with_contents(200)))
+    assert "no space left" in message
+    assert "free some" in message
+    assert "nothing of this batch was written" in message
     assert list(store.scan_cells()) == before
     write(store, with_contents(200))
     assert sum(1 for _ in store.scan(TableQuery())) == 201
@@ -199,19 +199,19 @@ def test_full_disk_in_small_families_leaves_table_unchanged(store):
 @pytest.mark.parametrize("more", [(), ("again",)])
 @pytest.mark.parametrize("part", ["meta", "content"])
 def test_failed_commit_end_is_survived(store, tmp_path, part, more):
-    """LMDB takes nothing more from such a process, and leaves a page that says what is not so."""
-    made = compiled(REFUSES_ONCE, tmp_path / "refuses.so")
+    """LMDB accepts no more writes of such a process, and leaves a page with wrong contents."""
+    made = compiled(FAILS_ONCE, tmp_path / "fails.so")
     if made is None:
         pytest.skip("there is no C compiler")
     write(store, {"a": page_at()})
     switch = tmp_path / "switch"
-    names = {"LD_PRELOAD": str(made), "REFUSES": f"/{part}/data.mdb", "REFUSES_WHILE": str(switch)}
+    names = {"LD_PRELOAD": str(made), "FAILS": f"/{part}/data.mdb", "FAILS_WHILE": str(switch)}
     command = [sys.executable, "-c", WRITES_TWICE, str(tmp_path / "crawl"), str(switch), *more]
     done = subprocess.run(command, check=False, env={**os.environ, **names}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    told, content = done.stdout.splitlines()
-    assert "no space left for" in told
-    assert "its disk fails" in told
+    error, content = done.stdout.splitlines()
+    assert "no space left for" in error
+    assert "its disk fails" in error
     assert content == "b'new'"
     assert len(list(opened(tmp_path).scan(TableQuery()))) == 201
     assert not notes(store)
@@ -219,13 +219,13 @@ def test_failed_commit_end_is_survived(store, tmp_path, part, more):
 
 @pytest.mark.parametrize("part", ["meta", "content"])
 def test_rejected_commit_leaves_no_damage(store, tmp_path, part):
-    made = compiled(REFUSES_ONCE, tmp_path / "refuses.so")
+    made = compiled(FAILS_ONCE, tmp_path / "fails.so")
     if made is None:
         pytest.skip("there is no C compiler")
     write(store, {"a": page_at()})
     store.close()
     switch = tmp_path / "switch"
-    names = {"LD_PRELOAD": str(made), "REFUSES": f"/{part}/data.mdb", "REFUSES_WHILE": str(switch)}
+    names = {"LD_PRELOAD": str(made), "FAILS": f"/{part}/data.mdb", "FAILS_WHILE": str(switch)}
     program = WRITES_TWICE.replace("print(error)", "sys.exit(0)")
     command = [sys.executable, "-c", program, str(tmp_path / "crawl"), str(switch)]
     done = subprocess.run(command, check=False, env={**os.environ, **names}, capture_output=True, text=True)
@@ -267,8 +267,8 @@ def test_lmdb_error_carries_system_errno(tmp_path):
 
 
 def test_small_address_space_error_names_limit(tmp_path):
-    told = limited(opened(tmp_path).create, resource.RLIMIT_AS, 1 << 34)
-    assert "lower storage.embedded.map.size" in told
+    message = limited(opened(tmp_path).create, resource.RLIMIT_AS, 1 << 34)
+    assert "lower storage.embedded.map.size" in message
 
 
 def test_file_not_lmdb_is_rejected(tmp_path, store):
@@ -347,9 +347,9 @@ def test_unwritable_folder_is_named_in_error():
         for path in places:
             path.chmod(0o755 if path.is_dir() else 0o644)
         assert done.returncode == 0, done.stderr
-        told = done.stdout.splitlines()
-        assert len(told) == 3
-        assert all("cannot read and write in webpage" in line and "give this user the right" in line for line in told)
+        lines = done.stdout.splitlines()
+        assert len(lines) == 3
+        assert all("cannot read and write in webpage" in line and "give this user the right" in line for line in lines)
         assert store.get("a").status == 2
         store.close()
 
@@ -400,7 +400,7 @@ def test_damaged_content_is_named_in_error(store):
     page = WebPage(fields=frozenset())
     page.content = b"compressible " * 100
     write(store, {"b": page})
-    with store._get_files().content.begin(write=True) as txn:
+    with store.get_files().content.begin(write=True) as txn:
         cursor = txn.cursor()
         cursor.last()
         txn.put(cursor.key(), b"\1damaged")

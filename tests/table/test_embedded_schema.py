@@ -1,4 +1,4 @@
-"""Tables written with another schema: compatible ones open and read, others are refused by the field's name."""
+"""Tables written with another schema: compatible ones open and read, others are rejected with the field's name."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What is in HBase after our writes, and what we read of tables of others, cell by cell through raw happybase."""
+"""Cells in HBase after our writes, and reads of other writers' tables, checked through raw happybase."""
 
 import itertools
 import os
@@ -252,7 +252,7 @@ def test_oversized_cell_skips_only_its_row(opened, capsys):
             page.outlinks = {f"http://{number}/": ""}  # a deletion, too
             batch.put(f"row{number:02d}", page)
         batch.flush()
-        assert [refused.key for refused in batch.rejected] == ["row07"]
+        assert [rejected.key for rejected in batch.rejected] == ["row07"]
         assert "row07" in capsys.readouterr().err
         assert hint in batch.rejected[0].reason
         assert [key for key, _ in store.scan(TableQuery.for_fields([WebPage.status]))] == [
@@ -274,7 +274,7 @@ def test_overlong_key_skips_only_its_row(opened, capsys):
     for key in ("a" * 32_000, "b" * 32_001, "c"):
         batch.put(key, page)
     batch.flush()
-    assert [refused.key[0] for refused in batch.rejected] == ["b"]
+    assert [rejected.key[0] for rejected in batch.rejected] == ["b"]
     assert [found and found.status for found in store.get_many(["a" * 32_000, "b" * 32_001, "c"])] == [1, None, 1]
     assert "32,001 bytes" in capsys.readouterr().err
 

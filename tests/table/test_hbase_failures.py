@@ -23,7 +23,7 @@ from tests.table.gateway_proxy import GatewayProxy
 _numbers = itertools.count()
 ROWS = 6_000
 QUICK = {
-    "hbase.thrift.timeout": "120000",  # a server started anew needs less, on a busy machine, too
+    "hbase.thrift.timeout": "120000",  # a restarted server needs less, on a busy machine, too
     "hbase.thrift.scan.rows": "200",
     "hbase.thrift.write.rows": "200",
 }
@@ -241,14 +241,14 @@ def test_gateways_rotate_and_dead_one_returns(hbase, opened, proxy):
     store = opened(location, hbase__thrift__gateway__rest="300", hbase__thrift__idle="1")
     fill(store, 2_000)
     assert read(store, 500, first.stop) == keys(2_000)
-    refused = first.accepted
+    rejected = first.accepted
     assert store.get("row000001").status == 1
     first.start()
     time.sleep(0.4)
     for _ in range(4):
         time.sleep(0.01)
         assert store.get("row000001").status == 1
-    assert first.accepted > refused
+    assert first.accepted > rejected
 
 
 def test_abandoned_scans_leave_nothing_open(opened, proxy):
@@ -262,7 +262,7 @@ def test_abandoned_scans_leave_nothing_open(opened, proxy):
         assert next(scan)[0] == "row000000"
         scan.close()
         assert store.get("row000005").status == 5
-    assert before.accepted - connections <= 3  # connections are used again, none with an answer that nobody read
+    assert before.accepted - connections <= 3  # connections are reused, none with an unread response
 
 
 def test_threads_share_hbase_store(opened):

@@ -143,12 +143,12 @@ def test_write_message_equals_thriftpy2_message(rows):
 
 
 def answer(text):
-    """Return the error of a gateway whose exception says so, as the first line of its stack trace."""
+    """Return the error of a gateway with this text in the first line of its stack trace."""
     return HBaseError(f"org.apache.hadoop.hbase.{text}\n\tat org.apache.hadoop.hbase.thrift.A.b(A.java:1)\n".encode())
 
 
 def trace(text, cause="", frame="org.apache.hadoop.hbase.thrift.A.b(A.java:1)"):
-    """Return the error of a gateway whose exception has a cause, as Java prints it."""
+    """Return the error of a gateway with a cause, as Java prints it."""
     lines = [f"org.apache.hadoop.hbase.{text}", f"\tat {frame}"]
     lines += [f"Caused by: org.apache.hadoop.hbase.{cause}", f"\tat {frame}", "\t... 12 more"] if cause else []
     return HBaseError("\n".join([*lines, ""]).encode())
@@ -200,14 +200,14 @@ def trace(text, cause="", frame="org.apache.hadoop.hbase.thrift.A.b(A.java:1)"):
         (answer("client.RetriesExhaustedWithDetailsException: Failed 2 actions: NotServingRegionException: 1 time, "
                 "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: Column family x does not exist\n"
                 "\tat org.apache.hadoop.hbase.regionserver.RSRpcServices.x(RSRpcServices.java:1)\n: 1 time, "), True),
-        # attempts in vain
+        # failed attempts
         (answer("client.RetriesExhaustedException: Failed after attempts=2, exceptions:\n"
                 "Thu Nov 19 10:00:00 UTC 2026, null, java.net.SocketTimeoutException: callTimeout=60000: row "
                 "'com.a:http/TableNotFoundException' on table 'webpage'"), False),
         (answer("client.RetriesExhaustedException: Failed after attempts=16, exceptions:\n"
                 "2026-11-19T10:00:00.123Z, RpcRetryingCaller{globalStartTime=1, pause=100, maxAttempts=16}, "
                 "org.apache.hadoop.hbase.TableNotFoundException: webpage"), True),
-        # a class counts where one stands, not in a row key or in a text
+        # a class counts in its own position, not in a row key or in a text
         (answer("NotServingRegionException: row 'com.a:http/docs/TableNotFoundException: x'"), False),
         (HBaseError(b"java.io.IOException: in org.apache.hadoop.hbase.AccessDeniedException we say: nothing"), False),
         (trace("PleaseHoldException: Master is initializing", frame="TableNotFoundException.main(A.java:1)"), False),
@@ -223,12 +223,12 @@ def test_retried_failures_are_classified(error, expected):
 def test_hbase_exceptions_are_retried_or_fatal():
     named = {simple(line) for line in LIST.read_text().splitlines() if not line.startswith("#")}
     assert len(named) > 50
-    assert not hbase_errors._TRANSIENT & hbase_errors._PERMANENT
-    assert named - hbase_errors._TRANSIENT - hbase_errors._PERMANENT == set()
+    assert not hbase_errors.TRANSIENT & hbase_errors.PERMANENT
+    assert named - hbase_errors.TRANSIENT - hbase_errors.PERMANENT == set()
     of_java_and_of_1_2 = {
         "IllegalArgumentException", "UnsupportedOperationException", "LockTimeoutException", "ScannerTimeoutException",
     }  # fmt: skip
-    assert (hbase_errors._TRANSIENT | hbase_errors._PERMANENT) - named == of_java_and_of_1_2
+    assert (hbase_errors.TRANSIENT | hbase_errors.PERMANENT) - named == of_java_and_of_1_2
 
 
 @pytest.mark.skipif(not (JARS / ".complete").exists(), reason="the jars of HBase come with its first start")
@@ -331,20 +331,20 @@ def test_no_gateway_at_address_is_reported():
 
 
 class _Making:
-    """A gateway of a table that another process is making: it is there, and enabled after a few looks."""
+    """A gateway of a table that another process creates: it is enabled after a few checks."""
 
     table, where = "t", "hbase://h"
 
-    def __init__(self, refusal, looks):
-        self.refusal, self.looks = refusal, looks
+    def __init__(self, rejection, looks):
+        self.rejection, self.looks = rejection, looks
 
     def call(self, action):
         return action(
-            SimpleNamespace(client=SimpleNamespace(createTable=self.refuse), is_table_enabled=self.is_enabled)
+            SimpleNamespace(client=SimpleNamespace(createTable=self.reject), is_table_enabled=self.is_enabled)
         )
 
-    def refuse(self, name, families):
-        raise self.refusal
+    def reject(self, name, families):
+        raise self.rejection
 
     def is_enabled(self, name):
         answer = self.looks.pop(0)
@@ -354,15 +354,15 @@ class _Making:
 
 
 @pytest.mark.parametrize(
-    "refusal",
+    "rejection",
     [
         AlreadyExists(message=b"table name already in use"),
         HBaseError(message=b"org.apache.hadoop.hbase.TableExistsException: t\n\tat x.y(Z.java:1)\n"),
     ],
 )
-def test_table_being_created_elsewhere_is_awaited(refusal):
+def test_table_being_created_elsewhere_is_awaited(rejection):
     making = _Making(
-        refusal, [HBaseError(message=b"org.apache.hadoop.hbase.TableNotFoundException: t"), False, False, True]
+        rejection, [HBaseError(message=b"org.apache.hadoop.hbase.TableNotFoundException: t"), False, False, True]
     )
     create_table(making, b"t", new_table_families(NUTCH, HBaseSettings.from_conf(Configuration())))
     assert not making.looks

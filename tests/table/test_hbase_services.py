@@ -87,7 +87,7 @@ def test_unknown_part_is_rejected(hbase):
 
 
 def test_data_folder_option_is_used(hbase, tmp_path):
-    """Only what a start writes down is looked at here: the address and the folder, before anything runs."""
+    """Checks only what a start writes: the address and the folder, before anything runs."""
     server = Server(f"{hbase.name}-placed")
     try:
         done = services("stop", "hbase", "--instance", server.name)

@@ -1,4 +1,4 @@
-"""What a process has read of a table's files does not stay mapped without bound."""
+"""Mapped memory of a table's files is bounded in processes that read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nutch2py.table.embedded.storage import mapped_memory
 from nutch2py.table.embedded.storage.mapped_memory import MappedFiles
 from nutch2py.table.embedded.storage.table_files import discard
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing tells what is mapped")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere mapped memory cannot be read")
 ROWS, TEXT = 3_000, "text of a page " * 300
 MEGABYTE = 1 << 20
 
@@ -36,7 +36,7 @@ def table(conf: Configuration) -> DataStore[WebPage]:
 
 
 def mapped_bytes(store: DataStore[WebPage]) -> int:
-    """Return how much of the file of rows this process holds, as the kernel tells."""
+    """Return how much of the file of rows this process holds, as reported by the kernel."""
     inode = str((Path(store.location.partition(":")[2]) / store.name / "meta" / "data.mdb").stat().st_ino)
     held, counts = 0, False
     for line in Path("/proc/self/smaps").read_text(encoding="utf-8", errors="replace").splitlines():
@@ -49,7 +49,7 @@ def mapped_bytes(store: DataStore[WebPage]) -> int:
 
 
 def read(store: DataStore[WebPage]) -> int:
-    """Scan all rows, some at a time; return the most that was mapped meanwhile."""
+    """Scan all rows in steps; return the peak of mapped memory."""
     most = 0
     for number, (_, page) in enumerate(store.scan(TableQuery(frozenset({WebPage.text, WebPage.title})))):
         assert (page.text, page.title) == (TEXT, str(number))
@@ -60,8 +60,8 @@ def read(store: DataStore[WebPage]) -> int:
 
 
 def bounded(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr(mapped_memory, "_MAX_MAPPED_BYTES", most)
-    monkeypatch.setattr(mapped_memory, "_READS_PER_CHECK", 1)
+    monkeypatch.setattr(mapped_memory, "MAX_MAPPED_BYTES", most)
+    monkeypatch.setattr(mapped_memory, "READS_PER_CHECK", 1)
     monkeypatch.setattr("nutch2py.table.embedded.row_reader.CHUNK_ROWS", 100)
 
 
@@ -122,7 +122,7 @@ def test_random_rows_release_pages_within_transaction(
                 batch.delete(key)
 
     monkeypatch.setattr(MappedFiles, "release_if_many", looked)
-    monkeypatch.setattr("nutch2py.table.embedded.row_reader._POINT_READS", 500)
+    monkeypatch.setattr("nutch2py.table.embedded.row_reader.POINT_READS", 500)
     monkeypatch.setattr(mapped_memory, "PIECE_READS", 500)
     bounded(monkeypatch, 0)
     for step in (write, get, delete):
@@ -142,7 +142,7 @@ def test_due_count_releases_pages(table: DataStore[WebPage], monkeypatch: pytest
     monkeypatch.setattr(
         MappedFiles, "release_if_many", lambda files, places: (looks.append(places), look(files, places))
     )
-    monkeypatch.setattr("nutch2py.table.embedded.embedded_due_index._CHUNK", 1_000)
+    monkeypatch.setattr("nutch2py.table.embedded.embedded_due_index.CHUNK", 1_000)
     assert table.due_index().count([TimeSpan(0, ROWS)], 10 * ROWS) == ROWS
     assert looks.count(mapped_memory.PIECE_READS) == 3
 
@@ -156,7 +156,7 @@ def test_concurrent_reader_thread_continues(table: DataStore[WebPage], monkeypat
         def run() -> None:
             try:
                 work()
-            except BaseException as error:  # noqa: BLE001 - told to the test
+            except BaseException as error:  # noqa: BLE001 - reported to the test
                 failures.append(error)
 
         return run
@@ -182,7 +182,7 @@ def test_unsupported_platform_releases_nothing(table: DataStore[WebPage], monkey
 
     monkeypatch.setattr(mapped_memory, "open", silent, raising=False)
     bounded(monkeypatch, 0)
-    assert mapped_memory._mapped_bytes() == 0
+    assert mapped_memory.mapped_bytes() == 0
     assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
 
 
@@ -222,8 +222,8 @@ def test_foreign_mapped_files_do_not_cause_repeated_release(
 ) -> None:
     """An index that is mapped, too, would have every transaction look for pages that are not there."""
     held, looks = [300], list[int]()
-    monkeypatch.setattr(mapped_memory, "_READS_PER_CHECK", 1)
-    monkeypatch.setattr(mapped_memory, "_mapped_bytes", lambda: held[0] * MEGABYTE)
+    monkeypatch.setattr(mapped_memory, "READS_PER_CHECK", 1)
+    monkeypatch.setattr(mapped_memory, "mapped_bytes", lambda: held[0] * MEGABYTE)
     monkeypatch.setattr(mapped_memory.MappedFiles, "_address_ranges", lambda _: looks.append(1) or ())
     for _ in range(10):
         assert table.get("com.example.www:http/000007", {WebPage.title}) is not None

@@ -124,7 +124,7 @@ def test_import_keeps_newer_cells(make, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ("{", "line 2: "),
         ("[]", "line 2: it is not an object with a row key"),
@@ -143,9 +143,9 @@ def test_import_keeps_newer_cells(make, tmp_path):
         ('{"row": "b\\ud800", "cells": {}}', "line 2: "),
     ],
 )
-def test_invalid_line_is_named_in_error(make, tmp_path, line, told):
+def test_invalid_line_is_named_in_error(make, tmp_path, line, message):
     (tmp_path / "dump").write_text(LINE + line + "\n")
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         import_table(make(), tmp_path / "dump")
 
 

@@ -21,7 +21,7 @@ NEAR = (GatewayAddress("127.0.0.1", 9090), GatewayAddress("127.0.0.1", 9091))
 
 
 class FakeLink:
-    """A connection that the test's list of dead gateways refuses."""
+    """A connection that fails if its gateway is in the test's list of dead ones."""
 
     dead: frozenset[GatewayAddress] = frozenset()
     fresh = True

@@ -1,4 +1,4 @@
-"""Crawls that are kept, ``VERSION.tar.xz`` beside ``VERSION.json``, and what every job answers for one of them."""
+"""Stored crawls, ``VERSION.tar.xz`` next to ``VERSION.json``, and the results of every job on one of them."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ def unpack(version: str, folder: Path) -> Path:
 def answers(tables: Path) -> dict[str, Any]:
     """Return what the reading jobs say of a crawl, and then what each job does to it, as JSON types."""
     with Crawl(f"embedded:{tables}", SETTINGS) as crawl:
-        told: dict[str, Any] = {"before": _state(crawl), "searches": [_found(crawl, query) for query in QUERIES]}
-        told["cells"] = _cells(crawl)
+        found: dict[str, Any] = {"before": _state(crawl), "searches": [_found(crawl, query) for query in QUERIES]}
+        found["cells"] = _cells(crawl)
         jobs = (crawl.parse, crawl.updatedb, crawl.index)
-        told["jobs"] = {job.__name__: job(WAITING).counters for job in jobs}
+        found["jobs"] = {job.__name__: job(WAITING).counters for job in jobs}
         made = crawl.generate(top_n=5, add_days=30, batch_id="after")  # what failed is due, too
-        told["generated"] = [unreverse_url(row) for row in sorted(BatchListStore(crawl.conf).iter_row_keys("after"))]
-        told["jobs"] |= {
+        found["generated"] = [unreverse_url(row) for row in sorted(BatchListStore(crawl.conf).iter_row_keys("after"))]
+        found["jobs"] |= {
             "generate": made.counters,
             "dedup": crawl.dedup().counters,
             "clean": crawl.clean().counters,
             "updatehostdb": crawl.updatehostdb(links=True).counters,
         }
-        told["pagerank"] = crawl.pagerank().pages
-        told["after"] = _state(crawl)
-        told["found"] = [_found(crawl, query) for query in QUERIES]
-        told["troubles"] = crawl.check()
-    return told
+        found["pagerank"] = crawl.pagerank().pages
+        found["after"] = _state(crawl)
+        found["found"] = [_found(crawl, query) for query in QUERIES]
+        found["troubles"] = crawl.check()
+    return found
 
 
 def _state(crawl: Crawl) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 A site on loopback is crawled in three rounds, of which the last one ends after the fetch. The tables and the index go
 to ``VERSION.tar.xz``, and what every job answers for a copy of them to ``VERSION.json``. A version that was released is
 not written again, unless ``--again`` is given. ``--answers`` writes the JSON files alone, after a change of what a job
-does that is meant; what is under ``before``, ``cells`` and ``searches`` stays as it is.
+does that is meant; the values of ``before``, ``cells`` and ``searches`` stay unchanged.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def write(tables: Path) -> None:
 
 
 def main() -> None:
-    """Write the files of this version, or the answers anew."""
+    """Write the files of this version, or only the expected results again."""
     packed = HERE / f"{__version__}.tar.xz"
     if "--answers" not in sys.argv:
         if packed.exists() and "--again" not in sys.argv:
-            raise SystemExit(f"{packed} is there: versions that were released are not written again (--again)")
+            raise SystemExit(f"{packed} exists: files of released versions are not overwritten (--again)")
         with TemporaryDirectory() as folder:
             tables = Path(folder, "crawldata")
             write(tables)

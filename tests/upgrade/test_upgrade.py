@@ -1,4 +1,4 @@
-"""Crawls of earlier versions are opened by this one, and every job goes on with them; later layouts are refused."""
+"""Crawls of earlier versions open in this one, and every job continues them; later layouts are rejected."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def test_current_version_is_archived_and_archives_are_small() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_every_job_continues_crawl_of_older_version(tmp_path: Path, version: str) -> None:
     expected = json.loads((HERE / f"{version}.json").read_text(encoding="utf-8"))
-    told = json.loads(json.dumps(answers(unpack(version, tmp_path))))
-    assert told.keys() == expected.keys()
-    for job, counters in told["jobs"].items():  # which may count more by now
-        told["jobs"][job] = {group: _of(counters[group], names) for group, names in expected["jobs"][job].items()}
-    for each in told:
-        assert told[each] == expected[each], each
+    report = json.loads(json.dumps(answers(unpack(version, tmp_path))))
+    assert report.keys() == expected.keys()
+    for job, counters in report["jobs"].items():  # which may count more by now
+        report["jobs"][job] = {group: _of(counters[group], names) for group, names in expected["jobs"][job].items()}
+    for each in report:
+        assert report[each] == expected[each], each
     assert expected["generated"], "a batch was made"
     assert expected["troubles"] == 0
 

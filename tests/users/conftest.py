@@ -19,14 +19,14 @@ from tests.installed_wheel import environment, install, run
 
 
 class User:
-    """Types commands into a shell whose current folder was empty at first; ``env``: what they have exported."""
+    """Types commands into a shell in a folder that is empty at first; ``env``: exported variables."""
 
     def __init__(self, folder: Path, command: Path) -> None:
         self.folder, self.command = folder, command
         self.env: dict[str, str] = {}
 
     def types(self, line: str) -> subprocess.CompletedProcess[str]:
-        """Run a line that begins with ``nutch2py``, to its end."""
+        """Run a line that starts with ``nutch2py``, to its end."""
         return run(*self._words(line), cwd=self.folder, **self.env)
 
     def _words(self, line: str) -> list[str]:
@@ -60,7 +60,7 @@ class User:
         path.write_text(text, encoding="utf-8")
 
     def configures(self, **properties: str) -> None:
-        """Write ``conf/nutch-site.xml``, and have every command take it; underscores of names stand for dots."""
+        """Write ``conf/nutch-site.xml``, and make every command read it; underscores of names replace dots."""
         lines = "".join(
             f"<property><name>{name.replace('_', '.')}</name><value>{value}</value></property>"
             for name, value in properties.items()

@@ -69,12 +69,12 @@ class NutchPaths(Operator):
     """The paths of Nutch 2."""
 
     def inject(self, url: str) -> str:
-        """Begin an inject; return the id of the job."""
+        """Start an inject; return the id of the job."""
         seeds = self.post("seed/create", {"id": 1, "name": "news", "seedUrls": [{"id": 1, "url": url}]})
         return self._begin("INJECT", seedDir=seeds)
 
     def generate(self) -> str:
-        """Begin a generate."""
+        """Start a generate."""
         return self._begin("GENERATE", topN="50", normalize=False, filter=False)
 
     def batch_of(self, job: dict[str, Any]) -> str:
@@ -82,7 +82,7 @@ class NutchPaths(Operator):
         return str(job["result"]["generate.batch.id"]) if job["result"]["exitCode"] == 0 else ""
 
     def work(self, job: str, batch: str) -> str:
-        """Begin a job on a batch."""
+        """Start a job on a batch."""
         return self._begin(job.upper(), batch=batch)
 
     def _begin(self, kind: str, **args: Any) -> str:
@@ -97,11 +97,11 @@ class OurPaths(Operator):
     """The paths of ``/api/v1``."""
 
     def inject(self, url: str) -> str:
-        """Begin an inject; return the id of the job."""
+        """Start an inject; return the id of the job."""
         return self._begin(job="inject", seeds=[url])
 
     def generate(self) -> str:
-        """Begin a generate."""
+        """Start a generate."""
         self._batch = f"batch-{time.time_ns()}"
         return self._begin(job="generate", topN=50, noNorm=True, noFilter=True, batchId=self._batch)
 
@@ -110,7 +110,7 @@ class OurPaths(Operator):
         return self._batch if job["exitCode"] == 0 else ""
 
     def work(self, job: str, batch: str) -> str:
-        """Begin a job on a batch."""
+        """Start a job on a batch."""
         return self._begin(job=job, batchId=batch)
 
     def _begin(self, **request: Any) -> str:

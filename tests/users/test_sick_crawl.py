@@ -16,7 +16,7 @@ from tests.site.server import Reply, ScriptedSite
 from tests.users.conftest import User, address_in, findings, text_of
 
 OWN = {"http_filter_ipaddress_exclude": "", "fetcher_server_delay": "0", "http_dns_resolver": "system"}
-"""What lets a crawl of loopback be quick; properties with underscores for dots."""
+"""Properties for a fast crawl of loopback, with underscores for dots."""
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def closed_port() -> int:
 
 
 def told_alike(user: User, *words: str, code: int = 0, crawl: tuple[str, ...] | None = None) -> None:
-    """Ask doctor, its JSON and the control room: each tells all of ``words`` in one finding, which is not good.
+    """Query doctor, its JSON and the control room: each shows all of ``words`` in one finding that is not OK.
 
-    ``crawl``: what the first page of the control room tells; the same if it is None.
+    ``crawl``: text on the first page of the control room; ``words`` if it is None.
     """
     text = user.types("nutch2py doctor")
     assert text.returncode == code, text.stdout + text.stderr
@@ -78,9 +78,9 @@ def test_doctor_unknown_host_is_reported(user: User, site: ScriptedSite) -> None
     user.writes("seeds", site.url("/"))
     assert user.types("nutch2py inject seeds").returncode == 0
     assert user.types("nutch2py generate -batchId b").returncode == 0
-    refused = user.types("nutch2py fetch b")
-    assert refused.returncode != 0
-    assert "http.agent.name" in refused.stderr
+    failed = user.types("nutch2py fetch b")
+    assert failed.returncode != 0
+    assert "http.agent.name" in failed.stderr
     file = str(user.folder / "conf" / "nutch-site.xml")
     why = ("The last job, fetch of batch b, failed", "http.agent.name", file)
     told_alike(user, "http.agent.name is empty", "fetch does not run", "Set the name of your crawler", file, crawl=why)
@@ -90,9 +90,9 @@ def test_doctor_unresolvable_names_are_reported(user: User, site: ScriptedSite, 
     site.on("/", page())
     own = OWN | {"http_dns_resolver": "c-ares", "http_dns_timeout": "1", "http_agent_name": "mine"}
     user.configures(**own, http_dns_servers=f"127.0.0.1:{closed_port}")
-    refused = user.types("nutch2py crawl http://www.harbour.example/")
-    assert refused.returncode == 9
-    assert "www.harbour.example: " in refused.stderr
+    failed = user.types("nutch2py crawl http://www.harbour.example/")
+    assert failed.returncode == 9
+    assert "www.harbour.example: " in failed.stderr
     gone = ("cannot resolve www.iana.org", f"127.0.0.1:{closed_port}", "http.dns.servers")
     told_alike(user, *gone, crawl=("No crawl yet", "Doctor"))
     done = user.types(f"nutch2py crawl http://www.harbour.example/ {site.url('/')} -index none")
@@ -122,7 +122,7 @@ read line
 kill $!
 wait
 """
-"""A file system of its own, of a megabyte and a half, which nobody outside sees; it ends with its input."""
+"""A private file system of 1.5 MB, visible only inside; it ends with its input."""
 
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare")
@@ -147,10 +147,10 @@ def test_doctor_full_disk_is_reported(user: User, site: ScriptedSite, tmp_path: 
         shell.communicate("\n")
     assert "free some space" in (out / "crawl").read_text()
     assert (out / "code").read_text() == "10\n"
-    told = (out / "doctor").read_text()
+    message = (out / "doctor").read_text()
     check(
         (f"free at {disk}/data for the table", "Free some space"),
-        told,
+        message,
         findings((out / "json").read_text()),
         doctor,
     )

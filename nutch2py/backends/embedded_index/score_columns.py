@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import tantivy
 
 _OTHER_EXTENSIONS = ("fieldnorm", "idx", "pos", "store", "term")
-_NUMERIC_COLUMNS = ("weight", "pagerank", "date")
+NUMERIC_COLUMNS = ("weight", "pagerank", "date")
+"""Numeric columns of a segment that score updates replace or copy."""
 _MANAGED_FILE = ".managed.json"
 _BASE_HEAP_BYTES, _HEAP_BYTES_PER_DOCUMENT, _MAX_HEAP_BYTES = 32_000_000, 500, 4_000_000_000
 """Memory within which a temporary index stays one segment; a document has about 100 bytes of columns."""
@@ -134,7 +135,7 @@ class _SegmentView:
             address
             for _, address in self._searcher.search(tantivy.Query.all_query(), self._document_count, count=False).hits
         ]
-        for name in _NUMERIC_COLUMNS:
+        for name in NUMERIC_COLUMNS:
             for address, number in zip(alive, self._searcher.fast_field_values(name, alive), strict=True):
                 if number is not None:
                     values[address.doc][name] = number

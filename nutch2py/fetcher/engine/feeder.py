@@ -22,7 +22,8 @@ from nutch2py.fetcher.queues.fetch_queues import FetchItem, HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
 from nutch2py.fetcher.queues.spill import Spill
 
-_KEYS_PER_READ = 500  # keys read in one call
+KEYS_PER_READ = 500
+"""Keys read in one call."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -232,7 +233,7 @@ class QueueFeeder:
 
     async def _read_keys(self) -> int:
         """Read keys and their queues; return their number."""
-        max_keys = _KEYS_PER_READ if self._source.can_read_ahead else min(self._free_capacity, _KEYS_PER_READ)
+        max_keys = KEYS_PER_READ if self._source.can_read_ahead else min(self._free_capacity, KEYS_PER_READ)
         rows = await self._run_in_table_thread(self._next_keys, max_keys)
         await self._queue_ids.resolve_hosts(url for _, url in rows)
         self._pending.extend(_PendingRow(key, *self._get_queue_id(url)) for key, url in rows)

@@ -14,9 +14,12 @@ from typing import NamedTuple
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.fetch_state import FetchState
 
-_LOG_INTERVAL = 5.0  # seconds between log lines
-_STATUS_INTERVAL = 1.0  # seconds between status lines
-_GRACE_SECONDS = 5.0  # seconds that active requests may continue after the time limit
+LOG_INTERVAL = 5.0
+"""Seconds between log lines."""
+STATUS_INTERVAL = 1.0
+"""Seconds between status lines."""
+GRACE_SECONDS = 5.0
+"""Seconds that active requests may continue after the time limit."""
 
 
 class ThroughputThreshold(NamedTuple):
@@ -96,13 +99,13 @@ class FetchMonitor:
 
     async def watch(self) -> None:
         """Report until cancelled."""
-        due = time.monotonic() + _LOG_INTERVAL
+        due = time.monotonic() + LOG_INTERVAL
         while True:
-            await asyncio.sleep(min(_STATUS_INTERVAL, _LOG_INTERVAL))
+            await asyncio.sleep(min(STATUS_INTERVAL, LOG_INTERVAL))
             self._send_progress()
             self._check_deadline()
             if time.monotonic() >= due:
-                due += _LOG_INTERVAL
+                due += LOG_INTERVAL
                 self._check_throughput(self._log_status(self._state.options.threads))
 
     def _send_progress(self) -> None:
@@ -179,7 +182,7 @@ class FetchMonitor:
             now = time.monotonic()
             self._deadline_passed_at = self._deadline_passed_at or now
             # without this, a slow server would delay the end by up to http.time.limit
-            if now >= self._deadline_passed_at + _GRACE_SECONDS:
+            if now >= self._deadline_passed_at + GRACE_SECONDS:
                 self._state.report.counters["HitByTimeLimit-Queues"] += self._cancel_requests()
 
     def _check_throughput(self, rate: float) -> None:

@@ -41,10 +41,12 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.support.bounded_cache import bounded_cache
 from nutch2py.support.reporting import capture_reporting
 
-_STORE_BATCH = 100  # finished pages stored in one call
+STORE_BATCH = 100
+"""Finished pages stored in one call."""
 _MAX_WAITING_PAGES = 2_000
 """Finished pages waiting to be stored, since a write can take a second; 400 if pages are parsed."""
-_MAX_WAITING_BYTES = 32 << 20  # size of these pages with headers and rendered content
+MAX_WAITING_BYTES = 32 << 20
+"""Size of these pages with headers and rendered content."""
 _FLUSH_INTERVAL = 1.0  # seconds after which a smaller batch is stored
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -148,7 +150,7 @@ class FetchRun:
         self._batch_ready, self._idle_event = asyncio.Event(), asyncio.Event()
         self._finished_pages: list[FetchedPage] = []
         self._waiting_bytes = 0  # size of the finished pages
-        self._max_waiting = 4 * _STORE_BATCH if options.parse else _MAX_WAITING_PAGES
+        self._max_waiting = 4 * STORE_BATCH if options.parse else _MAX_WAITING_PAGES
         self._table_lookups = 0  # requests that wait for the table
         self._wake_timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -157,7 +159,7 @@ class FetchRun:
     @property
     def _is_backed_up(self) -> bool:
         """Whether pages arrive faster than they are stored."""
-        return len(self._finished_pages) >= self._max_waiting or self._waiting_bytes >= _MAX_WAITING_BYTES
+        return len(self._finished_pages) >= self._max_waiting or self._waiting_bytes >= MAX_WAITING_BYTES
 
     async def run(self) -> None:
         """Fetch until all items are processed and the last page is stored."""
@@ -339,7 +341,7 @@ class FetchRun:
             status = ProtocolStatus(Code.FAILED)
         self._finished_pages.append(FetchedPage(item, response, status))
         self._waiting_bytes += 0 if response is None else response.memory_size
-        if len(self._finished_pages) >= _STORE_BATCH or 4 * self._waiting_bytes >= _MAX_WAITING_BYTES:
+        if len(self._finished_pages) >= STORE_BATCH or 4 * self._waiting_bytes >= MAX_WAITING_BYTES:
             self._batch_ready.set()
         return status
 

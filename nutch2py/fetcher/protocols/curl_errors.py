@@ -36,7 +36,7 @@ FAILURE_KINDS = {
     98: FailureKind.TLS,  # CURLE_SSL_CLIENTCERT, missing in pycurl
 }
 """Failure kind by libcurl code; any other code is FailureKind.OTHER."""
-_RETRY_HINTS: dict[int, tuple[tuple[str, RetryHint], ...]] = {
+RETRY_HINTS: dict[int, tuple[tuple[str, RetryHint], ...]] = {
     pycurl.E_SEND_ERROR: (("Connection died", RetryHint.DEAD_CONNECTIONS),),
     _WEIRD_SERVER_REPLY: (
         ("Header without colon", RetryHint.MALFORMED_HEADERS),
@@ -55,4 +55,4 @@ Only this table depends on the messages; tests/fetcher/test_curl_errors.py provo
 
 def get_retry_hint(code: int, message: str) -> RetryHint:
     """Return the retry hint for libcurl's code and message."""
-    return next((hint for fragment, hint in _RETRY_HINTS.get(code, ()) if fragment in message), RetryHint.NONE)
+    return next((hint for fragment, hint in RETRY_HINTS.get(code, ()) if fragment in message), RetryHint.NONE)

@@ -30,7 +30,8 @@ from nutch2py.url.host_resolver import HostsFile
 RESOLVER_CHOICES = ("c-ares", "system")
 """Values of ``http.dns.resolver``."""
 _NOT_FOUND_CODES = frozenset({ARES_ENOTFOUND, ARES_ENODATA, ARES_EBADNAME})
-_MAX_CACHED_NAMES = 20_000  # hosts
+MAX_CACHED_NAMES = 20_000
+"""Hosts in the DNS cache."""
 _MAX_ADDRESSES = 8  # per host and address family
 _MAX_NAME_LENGTH = 255
 _MIN_TTL, _MAX_TTL = 5, 86_400
@@ -41,7 +42,7 @@ _SECOND_FAMILY_DELAY = 0.05
 _RETRY_DELAY, _MAX_RETRY_DELAY = 1.0, 4.0
 """Initial and maximum retry delay for failed DNS lookups, in seconds."""
 _PARALLEL_RETRY_DELAY = 3.0  # seconds without a response before a parallel query
-_QUERIES_PER_RESET = 100
+QUERIES_PER_RESET = 100
 """Queries between resets of c-ares, which keeps each response for an hour (64 KiB take 1 MB there)."""
 _MAX_ISOLATED = 64  # hosts resolved concurrently with their own sockets
 _NO_SORT = 1 << 7  # ARES_AI_NOSORT: c-ares would connect a socket to each of possibly thousands of addresses
@@ -92,7 +93,7 @@ class _AresResolver(aiodns.DNSResolver):
 
     def query_addresses(self, name: str, family: socket.AddressFamily) -> asyncio.Future[Any]:
         self._query_count += 1
-        if self._query_count % _QUERIES_PER_RESET == 0:
+        if self._query_count % QUERIES_PER_RESET == 0:
             self._channel.reinit()  # the only way to make c-ares drop its cache; it also reloads the settings
         return self.getaddrinfo(name, family, type=socket.SOCK_STREAM, flags=_NO_SORT)
 
@@ -118,7 +119,7 @@ class DnsCache:
         self._resolver: _AresResolver | None = None
         self._isolated_resolvers: dict[str, _AresResolver] = {}
         """Resolvers of hosts with malformed responses: c-ares fails all queries on the same socket."""
-        self._has_ipv6 = _has_ipv6()
+        self.has_ipv6 = has_ipv6()
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> DnsCache:
@@ -202,7 +203,7 @@ class DnsCache:
                 self.stats.unknown += 1
         self._cache[name] = result
         self._cache.move_to_end(name)
-        if len(self._cache) > _MAX_CACHED_NAMES:
+        if len(self._cache) > MAX_CACHED_NAMES:
             self._cache.popitem(last=False)
         return result
 
@@ -243,7 +244,7 @@ class DnsCache:
     async def _query_families(self, name: str) -> DnsResult:
         """Query both address families without waiting for unneeded results."""
         first = asyncio.ensure_future(self._query_family(name, socket.AF_INET))
-        second = asyncio.ensure_future(self._query_family(name, socket.AF_INET6)) if self._has_ipv6 else None
+        second = asyncio.ensure_future(self._query_family(name, socket.AF_INET6)) if self.has_ipv6 else None
         try:
             result = await first
             if result.is_unanswered and second is None:  # IPv4 addresses may exist, and IPv6 is not reachable
@@ -317,7 +318,7 @@ def _validate_server(server: str) -> None:
     raise ConfigurationError(f"http.dns.servers holds {server!r}: write addresses, with :PORT if it is not 53")
 
 
-def _has_ipv6() -> bool:
+def has_ipv6() -> bool:
     """Return whether this machine has a route to the IPv6 internet; sends nothing."""
     try:
         with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as probe:

@@ -21,8 +21,10 @@ from nutch2py.support.invariants import not_none
 
 _COMPACT_AFTER = 32
 # bounds of the memory for queues without waiting pages, since the number of hosts is unlimited
-_MAX_IDLE_QUEUES = 50_000  # queues with failures, or closed
-_MAX_COUNTED_QUEUES = 200_000  # queues with a page count
+MAX_IDLE_QUEUES = 50_000
+"""Idle queues that are kept: with failures, or closed."""
+MAX_COUNTED_QUEUES = 200_000
+"""Queues with a page count that are kept."""
 
 
 @dataclass(slots=True, eq=False)
@@ -213,7 +215,7 @@ class FetchItemQueues:
     def _mark_idle(self, queue: FetchItemQueue) -> None:
         """Keep a queue without waiting pages, and drop the longest idle one above the limit."""
         self._idle_queues[queue.id] = None
-        if len(self._idle_queues) > _MAX_IDLE_QUEUES:
+        if len(self._idle_queues) > MAX_IDLE_QUEUES:
             oldest = next(iter(self._idle_queues))
             del self._idle_queues[oldest]
             if not (self._queues[oldest].in_progress or self._queues[oldest].size):
@@ -221,8 +223,8 @@ class FetchItemQueues:
 
     def _count_page(self, queue_id: str) -> None:
         self._page_counts[queue_id] += 1
-        if len(self._page_counts) > _MAX_COUNTED_QUEUES:  # queues with few pages are far from the limit
-            self._page_counts = Counter(dict(self._page_counts.most_common(_MAX_COUNTED_QUEUES // 2)))
+        if len(self._page_counts) > MAX_COUNTED_QUEUES:  # queues with few pages are far from the limit
+            self._page_counts = Counter(dict(self._page_counts.most_common(MAX_COUNTED_QUEUES // 2)))
 
     def _has_recent_failures(self, queue: FetchItemQueue, now: float) -> bool:
         """Return whether the failures of a queue still count."""

@@ -14,7 +14,8 @@ import msgspec
 
 from nutch2py.support.invariants import not_none
 
-_CHUNK_KEYS, _CHUNK_CHARS = 64, 8192  # keys and characters written and read in one piece
+CHUNK_KEYS, _CHUNK_CHARS = 64, 8192
+"""Keys and characters written and read in one piece."""
 
 
 @dataclass(slots=True)
@@ -62,7 +63,7 @@ class Spill:
         keys.tail_chars += len(key)
         keys.count += 1
         self.total_keys += 1
-        if len(keys.tail) >= _CHUNK_KEYS or keys.tail_chars >= _CHUNK_CHARS:
+        if len(keys.tail) >= CHUNK_KEYS or keys.tail_chars >= _CHUNK_CHARS:
             keys.chunk_offsets.append(self._write_chunk(keys.tail))
             keys.tail, keys.tail_chars = [], 0
 
@@ -74,7 +75,7 @@ class Spill:
         keys_to_write = [*earlier, *keys.head]
         keys.head.clear()
         offsets = [
-            self._write_chunk(keys_to_write[n : n + _CHUNK_KEYS]) for n in range(0, len(keys_to_write), _CHUNK_KEYS)
+            self._write_chunk(keys_to_write[n : n + CHUNK_KEYS]) for n in range(0, len(keys_to_write), CHUNK_KEYS)
         ]
         keys.chunk_offsets = array("Q", [*offsets, *keys.chunk_offsets[keys.chunks_read :]])
         keys.chunks_read = 0

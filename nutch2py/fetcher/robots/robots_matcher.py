@@ -7,7 +7,7 @@ is tried for every URL.
 
 Rules without ``*`` are looked up once per distinct rule length. A wildcard rule is tried only if the last characters
 of its longest literal part occur in the URL; matching never backtracks. Rules can be crafted so that all have to be
-tried: beyond ``_MAX_COST`` the URL is disallowed, the cautious result.
+tried: beyond ``MAX_COST`` the URL is disallowed, the cautious result.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from collections.abc import Collection, Iterable
 from urllib.parse import quote
 
-_MAX_COST = 200_000_000
+MAX_COST = 200_000_000
 """Pattern characters times URL characters over all rules tried: at most a tenth of a second."""
 
 _GRAM_LENGTH = 4  # characters of the literal piece that indexes a wildcard rule
@@ -135,7 +135,7 @@ class RobotsRuleSet:
                     if rank <= best or len(pattern) - pattern.count("*") - 1 > len(path):
                         continue
                     cost += len(path) * len(pattern)
-                    if cost > _MAX_COST:
+                    if cost > MAX_COST:
                         return False
                     if _wildcard_matches(pattern, path):
                         best = rank

@@ -72,7 +72,7 @@ def _reserve_descriptors(wanted: int) -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return wanted
-    opened = _count_open_files()
+    opened = count_open_files()
     if soft - opened < wanted:
         new_limit = wanted + opened if hard == resource.RLIM_INFINITY else min(hard, wanted + opened)
         with suppress(OSError, ValueError):
@@ -81,7 +81,8 @@ def _reserve_descriptors(wanted: int) -> int:
     return soft - opened
 
 
-def _count_open_files() -> int:
+def count_open_files() -> int:
+    """Return the number of open file descriptors of this process."""
     for folder in ("/proc/self/fd", "/dev/fd"):
         with suppress(OSError):
             return len(os.listdir(folder))  # noqa: PTH208 - only the names are needed

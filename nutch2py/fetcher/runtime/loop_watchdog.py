@@ -14,7 +14,8 @@ from typing import Self
 
 from nutch2py.support.reporting import capture_reporting, warn
 
-_SAMPLE_INTERVAL = 1.0  # seconds between samples
+SAMPLE_INTERVAL = 1.0
+"""Seconds between samples."""
 _MIN_SAMPLES = 10  # samples with the same add-on before a warning
 _MIN_SHARE = 0.3  # share of all samples
 _TRUSTED_PACKAGES = sys.stdlib_module_names | {"nutch2py", "scrapy", "twisted"}
@@ -42,7 +43,7 @@ class LoopWatchdog:
 
     def _watch(self) -> None:
         self._use_context()
-        while not self._stop.wait(_SAMPLE_INTERVAL):
+        while not self._stop.wait(SAMPLE_INTERVAL):
             self._sample()
 
     def _sample(self) -> None:
@@ -55,8 +56,8 @@ class LoopWatchdog:
             self._reported.add(name)
             warn(
                 f"{name} ({location}) has blocked the whole fetch for about "
-                f"{self._hits[name] * _SAMPLE_INTERVAL:.0f} of "
-                f"{self._sample_count * _SAMPLE_INTERVAL:.0f} s: "
+                f"{self._hits[name] * SAMPLE_INTERVAL:.0f} of "
+                f"{self._sample_count * SAMPLE_INTERVAL:.0f} s: "
                 "wait with asyncio (await asyncio.sleep), or work in a thread (await asyncio.to_thread)"
             )
 

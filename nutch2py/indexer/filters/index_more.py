@@ -79,7 +79,7 @@ class MoreIndexingFilter(IndexingFilter):
         if mime_type is not None:
             self._add_type(document, mime_type)
         if "title" not in document:
-            title = _disposition_filename(response_header(page, "Content-Disposition") or "")
+            title = disposition_filename(response_header(page, "Content-Disposition") or "")
             if title:
                 document.add("title", title)
         return document
@@ -129,5 +129,6 @@ def _read_type_mapping(conf: Configuration) -> dict[str, str]:
     return mapping
 
 
-def _disposition_filename(disposition: str) -> str | None:
+def disposition_filename(disposition: str) -> str | None:
+    """Return the file name in a Content-Disposition header."""
     return next((match[1] for pattern in _FILENAME_PATTERNS if (match := pattern.search(disposition))), None)

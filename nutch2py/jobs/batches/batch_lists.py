@@ -39,7 +39,8 @@ from nutch2py.table import DataStore, KeyRange, MarkCondition, TableQuery, Write
 
 _TIMESTAMPED_ID = re.compile(r"(\d{9,11})-\d+")  # <unix seconds>-<random>, as Nutch makes batch ids
 _ROWS_PER_READ = 500  # rows looked up at once
-_LONG_LIST_ENTRIES = 100_000  # entries of a list above which its splits are sampled
+LONG_LIST_ENTRIES = 100_000
+"""Entries of a list above which its splits are sampled."""
 _LISTED_STATES = ("generated", "applying", "updated")
 _STATE_FIELDS: frozenset[RecordField] = frozenset({DerivedRow.state, DerivedRow.time, DerivedRow.count})
 
@@ -147,7 +148,7 @@ class BatchListStore:
         """Split a list into about ``task_count`` parts, in list order."""
         whole = TableQuery(frozenset({DerivedRow.key}), prefix_range(f"l/{_encode_id(batch_id)}/"))
         record = self.get_record(batch_id)
-        if task_count > 1 and record is not None and record.count >= _LONG_LIST_ENTRIES and not self.can_split_ranges:
+        if task_count > 1 and record is not None and record.count >= LONG_LIST_ENTRIES and not self.can_split_ranges:
             cuts = [*self._split_keys(whole.range, -(-record.count // task_count))]
             cuts = (
                 [cuts[len(cuts) * part // (2 * task_count)] for part in range(2 * task_count)]

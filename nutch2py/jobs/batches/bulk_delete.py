@@ -17,7 +17,7 @@ from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, TableJob
 from nutch2py.table import KeyRange
 
-_MAX_DRIVER_ROWS = 500_000
+MAX_DRIVER_ROWS = 500_000
 """Rows that the driver deletes itself: this takes 13 s, as long as it takes to start tasks on a cluster."""
 
 
@@ -39,7 +39,7 @@ def bulk_delete_batch(conf: Configuration, batch_lists: BatchListStore, batch_id
     """Delete all entries of a batch, its record last. ``title`` is the name of the job in the progress display."""
     tasks = map_task_count(conf)
     record = batch_lists.get_record(batch_id)
-    if tasks > 1 and record is not None and record.count > _MAX_DRIVER_ROWS and not batch_lists.can_split_ranges:
+    if tasks > 1 and record is not None and record.count > MAX_DRIVER_ROWS and not batch_lists.can_split_ranges:
         _delete_by_tasks(conf, [split.key_range for split in batch_lists.make_list_splits(batch_id, tasks)], title)
     batch_lists.delete_batch(batch_id)
 
@@ -55,7 +55,7 @@ def bulk_delete_range(
         return
     keys = batch_lists.store.keys(key_range)
     with batch_lists.store.batch() as batch:
-        for key in islice(keys, _MAX_DRIVER_ROWS):
+        for key in islice(keys, MAX_DRIVER_ROWS):
             batch.delete(key)
     if next(keys, None) is not None:
         some = split_keys[:: max(1, len(split_keys) // map_task_count(conf))]

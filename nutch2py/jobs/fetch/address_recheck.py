@@ -49,7 +49,7 @@ def reschedule_allowed_pages(conf: Configuration) -> int:
         notes = _read_filter_notes(tables.batch_lists.store)
         if notes.keys() == {_filter_key(conf)}:
             return 0
-        rescheduled, skipped = _reschedule(conf, tables)
+        rescheduled, skipped = reschedule(conf, tables)
         if not skipped:
             entries = tables.batch_lists.store
             with entries.batch(tables.check_lock) as batch:
@@ -60,7 +60,7 @@ def reschedule_allowed_pages(conf: Configuration) -> int:
     return rescheduled
 
 
-def _reschedule(conf: Configuration, tables: CrawlTables) -> tuple[int, int]:
+def reschedule(conf: Configuration, tables: CrawlTables) -> tuple[int, int]:
     """Return the number of pages that became due, and of those that were skipped because their batch is open."""
     address_filter, now, rescheduled, skipped = AddressFilter.from_conf(conf), now_ms(), 0, 0
     with tables.store.batch(before_flush=tables.check_lock) as batch:

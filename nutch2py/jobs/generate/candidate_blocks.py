@@ -21,7 +21,8 @@ from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.invariants import not_none
 from nutch2py.table import DataStore, KeyRange, TableQuery, WriteBatch
 
-_ENTRIES_PER_BLOCK = 1_000
+ENTRIES_PER_BLOCK = 1_000
+"""Candidates per block."""
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(list[bytes])
 BlockSummary = tuple[str, int]
@@ -57,7 +58,7 @@ class CandidateBlockWriter:
     def add(self, entry: str) -> None:
         """Add an entry."""
         self._entries.append(encode_entry(entry))
-        if len(self._entries) >= _ENTRIES_PER_BLOCK:
+        if len(self._entries) >= ENTRIES_PER_BLOCK:
             self._write()
 
     def _write(self) -> None:

@@ -24,7 +24,7 @@ from nutch2py.url.keys import unreverse_url
 
 UNLISTED_ROWS_COUNTER = "unlisted"
 """Counter: rows that were changed by a program that does not maintain the due index."""
-_MIN_READ_ENTRIES, _MAX_READ_ENTRIES = 1_000, 20_000
+MIN_READ_ENTRIES, MAX_READ_ENTRIES = 1_000, 20_000
 """Entries of the due index per read."""
 
 
@@ -137,7 +137,7 @@ class DueRowReader:
         self._store, self._spans, self._part, self._fields = store, split.spans, split.partition, fields
         self._index: DueIndexReader = store.due_index()
         self.best_first = self._index.is_sorted_by_score
-        self._read_size = _MAX_READ_ENTRIES
+        self._read_size = MAX_READ_ENTRIES
         self._selector: TopNSelector | None = None
 
     def set_stop_condition(self, selector: TopNSelector, scoring: ScoringFilters, min_score: float) -> None:
@@ -147,7 +147,7 @@ class DueRowReader:
         """
         self._selector, self._scoring, self._min_order = selector, scoring, descending_sort_key(min_score)
         if selector.limit < NO_LIMIT:
-            self._read_size = min(max(selector.limit + selector.limit // 8 + 64, _MIN_READ_ENTRIES), _MAX_READ_ENTRIES)
+            self._read_size = min(max(selector.limit + selector.limit // 8 + 64, MIN_READ_ENTRIES), MAX_READ_ENTRIES)
 
     @property
     def unlisted_rows(self) -> int:

@@ -78,7 +78,7 @@ from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 from nutch2py.url.url_partitioner import choose_partition_seed
 from nutch2py.url.url_parts import domain_of, host_of
 
-_MAX_HELD_ENTRIES = 500_000
+MAX_HELD_ENTRIES = 500_000
 """Entries of which a map task selects the best. For a larger topN it emits all."""
 
 
@@ -125,7 +125,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         limit = self.parameters.limit
         self.selector = TopNSelector(limit, self.max_count)
         # more than a task can hold: the reduce tasks cut
-        self.streams_entries = limit > _MAX_HELD_ENTRIES and (self.max_count <= 0 or limit < NO_LIMIT)
+        self.streams_entries = limit > MAX_HELD_ENTRIES and (self.max_count <= 0 or limit < NO_LIMIT)
         self.fields = generator_fields(conf)
         self.due_reader: DueRowReader | None = None
 

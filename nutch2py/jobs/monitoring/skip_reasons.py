@@ -132,14 +132,15 @@ FAILURE_REASONS = {
     FailureKind.OTHER: SkipReason(f"URLs failed{_RETRIED_LATER}", "readdb -url URL shows why"),
 }
 _HTTP_ERROR = f"URLs failed, HTTP error{_RETRIED_LATER}"
-_HTTP_REMEDIES = {
+HTTP_REMEDIES = {
     "403": "the server denies access, by http.agent.name or by IP address",
     "406": "http.accept and http.accept.language",
     "407": "http.proxy.username and http.proxy.password",
     "429": "too many requests: raise fetcher.server.delay",
     "503": "server overloaded or down, or too many requests: raise fetcher.server.delay",
 }
-_JOB_REASONS = {
+"""Advice by HTTP status."""
+JOB_REASONS = {
     GENERATE_GROUP: {
         "filtered": SkipReason(
             "known URLs rejected by the current URL filters", "nutch2py filterchecker", is_fixable=True
@@ -181,11 +182,12 @@ _JOB_REASONS = {
         "rows_unreadable": SkipReason("rows with an unreadable cell", "nutch2py checktable", is_fixable=True),
     },
 }
+"""Skip reasons by counter group and counter of the jobs other than fetch."""
 _REJECTED_REDIRECT = SkipReason(
     "redirects skipped, to themselves or to filtered URLs",
     "the URL filters, db.ignore.external.links; crawl -stay",
 )
-_LINK_REASONS = {
+LINK_REASONS = {
     MALFORMED: SkipReason("links skipped, invalid URL"),
     NOFOLLOW: SkipReason("links skipped, nofollow on the link or page"),
     REDIRECT: _REJECTED_REDIRECT,
@@ -200,6 +202,7 @@ _LINK_REASONS = {
         "sitemap URLs skipped, outside the folder of their sitemap", "sitemap.strict.parsing"
     ),
 }
+"""Skip reasons of outlinks by counter."""
 
 
 def sum_recent_counters(entries: Sequence[JobEntry]) -> CounterTotals:
@@ -234,7 +237,7 @@ def iter_skipped_urls(totals: CounterTotals, conf: Configuration) -> Iterator[Sk
             yield from _iter_http_errors(count, totals, hosts)
     for name, count in sorted(totals.totals.group(SKIPPED_LINKS_GROUP).items(), key=lambda each: -each[1]):
         yield from _skip_if_any(count, _find_link_reason(name, conf))
-    for group, reasons in _JOB_REASONS.items():
+    for group, reasons in JOB_REASONS.items():
         counts = totals.generate_counters if group == GENERATE_GROUP else totals.totals.group(group)
         for name, reason in reasons.items():
             yield from _skip_if_any(counts.get(name, 0), reason)
@@ -255,7 +258,7 @@ def _iter_http_errors(
 ) -> Iterator[SkippedUrls]:
     """Yield HTTP errors by status; those of older logs, without status, together."""
     for status, amount in sorted(totals.totals.group(HTTP_GROUP).items(), key=lambda each: -each[1]):
-        remedy = _HTTP_REMEDIES.get(status, "readdb -url URL shows the response")
+        remedy = HTTP_REMEDIES.get(status, "readdb -url URL shows the response")
         reason = SkipReason(_HTTP_ERROR.replace("error", f"error {status}", 1), remedy, status in ("403", "407"))
         yield SkippedUrls(amount, reason, hosts.get(f"{HTTP_REASON_PREFIX}{status}", ()))
         count -= amount
@@ -264,8 +267,8 @@ def _iter_http_errors(
 
 def _find_link_reason(name: str, conf: Configuration) -> SkipReason:
     """Return why links were skipped; ``name``: a property, or the id of a URL filter."""
-    if name in _LINK_REASONS:
-        return _LINK_REASONS[name]
+    if name in LINK_REASONS:
+        return LINK_REASONS[name]
     if not name.startswith("urlfilter-"):
         is_property = name.count(".") > 1
         return SkipReason(

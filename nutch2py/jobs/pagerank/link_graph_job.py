@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 _PAGES_KIND = "!"  # sorts before the kinds of links
 _KEYS_PREFIX = "k"  # prefix of the shuffle key of row keys; other keys are hexadecimal numbers
-_MAX_KEY_CHARACTERS = 8_000_000  # of the row keys in a block: HBase accepts cells up to 10 MB
+MAX_KEY_CHARACTERS = 8_000_000
+"""Characters of row keys in a block: HBase accepts cells up to 10 MB."""
 _PAGES_PER_BUCKET = 250_000
 
 
@@ -198,7 +199,7 @@ class _PageBlockBuilder:
 
     def is_full(self) -> bool:
         """Return whether the block is full."""
-        return len(self._keys) >= graph_blocks.PAGES_PER_BLOCK or self._key_characters >= _MAX_KEY_CHARACTERS
+        return len(self._keys) >= graph_blocks.PAGES_PER_BLOCK or self._key_characters >= MAX_KEY_CHARACTERS
 
     def add_page(self, key: str, links: PageLinks) -> None:
         """Add a page and its links."""

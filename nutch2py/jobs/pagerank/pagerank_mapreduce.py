@@ -35,7 +35,8 @@ from nutch2py.table import DataStore, TableQuery, prefix_range
 if TYPE_CHECKING:
     from nutch2py.jobs.pagerank.array_types import Floats
 
-_MAX_HELD_VECTORS = 64  # vectors of received rank that a map task buffers, 512 KB each
+MAX_HELD_VECTORS = 64
+"""Vectors of received rank that a map task buffers, 512 KB each."""
 _SPARSE_ENTRY_BYTES = 10  # bytes per entry of a sparse vector; 8 in a dense one
 _ROWS_PER_READ = 1_000
 
@@ -92,12 +93,12 @@ class PageRankJob(TableJob[IterationParameters]):
             if total is not None:
                 total += received
             else:
-                if len(sums) >= _MAX_HELD_VECTORS:
-                    yield from _encode_sums(sums)
+                if len(sums) >= MAX_HELD_VECTORS:
+                    yield from encode_sums(sums)
                     sums = {}
                 sums[links.target_block] = received
             self.channel.advance(len(links.source_numbers))
-        yield from _encode_sums(sums)
+        yield from encode_sums(sums)
 
     def reduce_groups(self, groups: Iterator[tuple[str, Iterator[str]]]) -> Iterator[KeyValuePair]:
         """Write the new ranks of each block; yield the values that the driver sums."""
@@ -109,7 +110,7 @@ class PageRankJob(TableJob[IterationParameters]):
                 old_ranks = self.block_store.get_ranks(block, parameters.iteration, self.model.initial_rank)
                 total = np.zeros(len(old_ranks))
                 for value in values:
-                    _add_encoded(value, total)
+                    add_encoded(value, total)
                 new_ranks = self.model.next_rank(total, parameters.dangling, parameters.pages)
                 self.block_store.put_ranks(batch, block, parameters.iteration + 1, new_ranks)
                 mean, greatest = rank_change(old_ranks, new_ranks)
@@ -117,7 +118,7 @@ class PageRankJob(TableJob[IterationParameters]):
                 yield block, [mean * len(new_ranks), greatest, float(new_ranks[leaves].sum()), float(new_ranks.sum())]
 
 
-def _encode_sums(sums: dict[str, Floats]) -> Iterator[KeyValuePair]:
+def encode_sums(sums: dict[str, Floats]) -> Iterator[KeyValuePair]:
     """Yield vectors as text, dense or, if shorter, sparse with indices."""
     import numpy as np
 
@@ -130,8 +131,8 @@ def _encode_sums(sums: dict[str, Floats]) -> Iterator[KeyValuePair]:
         yield block, kind + base64.b64encode(data).decode("ascii")
 
 
-def _add_encoded(text: str, total: Floats) -> None:
-    """Add a vector encoded by :func:`_encode_sums`."""
+def add_encoded(text: str, total: Floats) -> None:
+    """Add a vector encoded by :func:`encode_sums`."""
     import numpy as np
 
     data = base64.b64decode(text[1:])

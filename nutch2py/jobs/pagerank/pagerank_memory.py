@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from nutch2py.jobs.pagerank.array_types import Indices, Mask
 
 EXTERNAL_INDEX = 1  # index of links between sites; 0: within a site
-_LINKS_PER_CHUNK = 1 << 20  # links per lookup
+LINKS_PER_CHUNK = 1 << 20
+"""Links per lookup."""
 _ROWS_PER_WRITE = 2_000  # rows
 BYTES_PER_LINK, BYTES_PER_PAGE = 24, 120
 """Peak memory, measured and rounded up."""
@@ -77,7 +78,7 @@ class MemoryGraph:
             links = self._resolve_targets(counts, targets)
             if self._navigation_share < 1:
                 links = drop_navigation(
-                    links, self._sites, len(hashes), self._navigation_share, kind == EXTERNAL_INDEX, _LINKS_PER_CHUNK
+                    links, self._sites, len(hashes), self._navigation_share, kind == EXTERNAL_INDEX, LINKS_PER_CHUNK
                 )
             kinds.append(links)
         return LinkGraph(len(hashes), *kinds)
@@ -87,8 +88,8 @@ class MemoryGraph:
         import numpy as np
 
         kept = np.empty(len(targets), dtype=bool)
-        for start in range(0, len(targets), _LINKS_PER_CHUNK):
-            chunk = slice(start, start + _LINKS_PER_CHUNK)
+        for start in range(0, len(targets), LINKS_PER_CHUNK):
+            chunk = slice(start, start + LINKS_PER_CHUNK)
             targets[chunk], kept[chunk] = self.find_pages(targets[chunk])
         if kept.all():
             return LinkArrays(counts.copy(), targets)

@@ -36,7 +36,8 @@ NEXT_FETCH_LABELS = (
 )  # fmt: skip
 """Labels of the intervals between the bounds above (ms until the next fetch)."""
 _MAX_REASON_CHARACTERS = 60  # characters
-_MAX_BUFFERED_NAMES = 50_000  # names that a task buffers before it emits them
+MAX_BUFFERED_NAMES = 50_000
+"""Names that a task buffers before it emits them."""
 _TOTALS_KEYS = ("counts", "spreads", "quantiles")
 """Output keys of the totals of a task; keys of names contain a tab."""
 
@@ -171,7 +172,7 @@ class BreakdownJob(TableJob[BreakdownParameters]):
             for kind in parameters.by:
                 for name in self._iter_names(kind, key, page):
                     buffer[f"{kind}\t{name}"][page.status] += 1
-            if len(buffer) >= _MAX_BUFFERED_NAMES:
+            if len(buffer) >= MAX_BUFFERED_NAMES:
                 yield from ((name, [*counts.items()]) for name, counts in buffer.items())
                 buffer.clear()
         yield from ((name, [*counts.items()]) for name, counts in buffer.items())
@@ -192,7 +193,7 @@ class BreakdownJob(TableJob[BreakdownParameters]):
                 for status, rows in part:
                     counts[status] += rows
             (kept_names := kept.setdefault(kind, TopNames())).merge(1, counts.total(), [(name, dict(counts))])
-            if len(kept_names.top) >= most + _MAX_BUFFERED_NAMES:
+            if len(kept_names.top) >= most + MAX_BUFFERED_NAMES:
                 kept_names.truncate(most)
         for kind, each in kept.items():
             each.truncate(most)

@@ -18,7 +18,8 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery
 from nutch2py.table.due_index import DueIndexMaintenance
 
-_ROWS_PER_READ = 1_000  # rows
+ROWS_PER_READ = 1_000
+"""Rows per read of the table."""
 _FIELDS: frozenset[RecordField] = frozenset({WebPage.fetch_time, WebPage.score, WebPage.markers})
 
 
@@ -39,7 +40,7 @@ class DueIndexJob(TableJob[DueIndexParameters]):
         """Add the rows of a split to the index, or yield the keys of missing rows."""
         index: DueIndexMaintenance = self.store.due_index()
         rows = ((key, page.fetch_time) for key, page in pages)
-        while chunk := [*islice(rows, _ROWS_PER_READ)]:
+        while chunk := [*islice(rows, ROWS_PER_READ)]:
             self.count("dueindex", "rows", len(chunk))
             if self.parameters.only_check:
                 for key in index.find_missing_rows(chunk):

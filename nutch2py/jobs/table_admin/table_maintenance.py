@@ -198,7 +198,7 @@ def create_table(
     crawl's table; their keys are split into parts of similar size.
     """
     store = open_store(conf, WebPage)
-    keys = _split_keys(conf, region_count, seeds, sample, keys_file)
+    keys = split_keys(conf, region_count, seeds, sample, keys_file)
     if keys:
         store.create_with_splits([key.encode() for key in keys])
     else:
@@ -207,7 +207,7 @@ def create_table(
     return 0
 
 
-def _split_keys(
+def split_keys(
     conf: Configuration, region_count: int, seeds: str | None, sample: str | None, keys_file: str | None
 ) -> list[str]:
     """Return the start keys of all regions but the first; none without any of the options."""

@@ -24,7 +24,8 @@ from nutch2py.url.url_parts import domain_of_host, suffix_of_host
 UNFETCHED_LABEL = "UNFETCHED"
 _FETCHED_LABELS = ("FETCHED", "NOT_FETCHED")
 _COMMANDS = {"domains": "domainstats", "protocol": "protocolstats", "completion": "crawlcomplete"}
-_MAX_BUFFERED_NAMES = 50_000  # names that a task buffers before it emits them
+MAX_BUFFERED_NAMES = 50_000
+"""Names that a task buffers before it emits them."""
 _FETCHED_STATUSES = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
 
 
@@ -75,7 +76,7 @@ class DomainStatsJob(TableJob[DomainStatsParameters]):
                 counts[_FETCHED_LABELS[not is_fetched]] += 1
                 if is_fetched:
                     counts[group_of(unreverse_host(reversed_host_of_key(key)))] += 1
-            if len(counts) >= _MAX_BUFFERED_NAMES:
+            if len(counts) >= MAX_BUFFERED_NAMES:
                 yield from counts.items()
                 counts.clear()
         yield from counts.items()

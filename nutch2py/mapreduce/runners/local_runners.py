@@ -31,7 +31,8 @@ with mrjob_importable():
     from mrjob.local import LocalMRJobRunner, _sort_lines_with_sort_bin
     from mrjob.sim import _sort_lines_in_memory
 
-_MAX_IN_MEMORY_SORT = 4 << 20  # bytes of map output; for more, the program sort takes half the time
+MAX_IN_MEMORY_SORT = 4 << 20
+"""Bytes of map output sorted in memory; for more, the program sort takes half the time."""
 _SORT_MEMORY = "100M"
 _COPY_BYTES, _LOOKBACK_BYTES = 1 << 20, 4096  # bytes copied, and searched backwards, at once
 _STDERR_TAIL_BYTES = 4096  # bytes
@@ -80,7 +81,7 @@ class _OneLinePerMapRunner(JobKeyMixin):
             os.rename(path, self._prepare_task_path(step_num, 0, "reducer"))  # noqa: PTH104
             return 1
         with open(path, "rb") as source:  # noqa: PTH123
-            cuts = _find_cuts(source, os.stat(path).st_size, self.reduce_tasks)  # noqa: PTH116
+            cuts = find_cuts(source, os.stat(path).st_size, self.reduce_tasks)  # noqa: PTH116
             for number, (start, stop) in enumerate(pairwise(cuts)):
                 with open(self._prepare_task_path(step_num, number, "reducer"), "wb") as target:  # noqa: PTH123
                     source.seek(start)
@@ -97,7 +98,7 @@ class _OneLinePerMapRunner(JobKeyMixin):
 
         def sort(input_paths: list[str], output_path: str) -> None:
             size = sum(os.stat(path).st_size for path in input_paths)  # noqa: PTH116
-            if size <= _MAX_IN_MEMORY_SORT:
+            if size <= MAX_IN_MEMORY_SORT:
                 _sort_lines_in_memory(input_paths, output_path, values)
             else:
                 _sort_lines_with_sort_bin(input_paths, output_path, command, values, folder)
@@ -105,7 +106,7 @@ class _OneLinePerMapRunner(JobKeyMixin):
         return sort
 
 
-def _find_cuts(source: BinaryIO, size: int, runs: int) -> list[int]:
+def find_cuts(source: BinaryIO, size: int, runs: int) -> list[int]:
     """Return the offsets at which parts of whole keys of a sorted file start, and its end; at least one part.
 
     Each part starts with the first key after its share of the bytes.

@@ -36,7 +36,7 @@ def spark_arguments(conf: Configuration, work: Path) -> list[str]:
             f"mapreduce.spark.master is {master!r}: jobs run on Spark with local, local[N] or local[*] only; "
             "for a cluster use -r hadoop"
         )
-    submit = _find_spark_submit()
+    submit = find_spark_submit()
     if sys.version_info >= (3, 13):
         raise ConfigurationError(
             "jobs run on Spark with Python 3.11 or 3.12, and this is Python "
@@ -48,7 +48,8 @@ def spark_arguments(conf: Configuration, work: Path) -> list[str]:
     ]
 
 
-def _find_spark_submit() -> str:
+def find_spark_submit() -> str:
+    """Return the program spark-submit of SPARK_HOME, of the package pyspark or of PATH."""
     home = os.environ.get("SPARK_HOME")
     specification = importlib.util.find_spec("pyspark")
     if home:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 _PRESCAN_BYTES = 65536
-_FAST_PRESCAN_BYTES = 1024
+FAST_PRESCAN_BYTES = 1024
+"""Bytes in which the fast search for a charset declaration runs."""
 _XML_DECLARATION = re.compile(
     rb"<\?xml(?=[\t\n\f\r ])[^>]*?[\t\n\f\r ]encoding[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\">]*)\"|'([^'>]*)')"
 )
@@ -35,7 +36,7 @@ def sniff_label(body: bytes, is_known: Callable[[str], object]) -> str | None:
     head = body[:_PRESCAN_BYTES]
     if head.startswith((b"<\0?\0x\0", b"\0<\0?\0x")):
         return "utf-16le" if head[0] else "utf-16be"
-    near = head[:_FAST_PRESCAN_BYTES].lower()
+    near = head[:FAST_PRESCAN_BYTES].lower()
     # on most pages the first tag with "charset" decides; the text after it is irrelevant then
     label = (
         _cached_meta_label(near[: near.find(b">", near.find(b"charset")) + 1], is_known) if b"charset" in near else None

@@ -46,7 +46,7 @@ class CCParseFilter(ParseFilter):
         return None if self.excludes_unlicensed and not license_url else parse
 
     def _find_license(self, page: WebPage, document: HtmlDocument) -> tuple[str, str, str]:
-        license_url, work_type = _find_in_comments(page.content or b"")
+        license_url, work_type = find_in_comments(page.content or b"")
         if license_url:
             return license_url, "rdf", work_type
         related = linked = ""
@@ -63,7 +63,8 @@ class CCParseFilter(ParseFilter):
         return (linked, "a", work_type) if linked else ("", "", work_type)
 
 
-def _find_in_comments(content: bytes) -> tuple[str, str]:
+def find_in_comments(content: bytes) -> tuple[str, str]:
+    """Return the license URL and the type of work from RDF in comments of a page, "" for unknown."""
     if _NAMESPACE.encode() not in content:
         return "", ""
     for comment in _html_comments(content.decode("utf-8", "replace")):

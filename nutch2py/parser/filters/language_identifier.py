@@ -70,7 +70,7 @@ def identify_language(text: str, max_length: int = 2048, only_certain: bool = Fa
         max_length: Number of leading characters to use; 0 for all.
         only_certain: Return None unless the detector reports the result as reliable.
     """
-    detect = _load_detector()
+    detect = load_detector()
     cleaned = _CONTROL.sub(" ", unicodedata.normalize("NFC", text[: max_length if max_length > 0 else None]))
     if not any(map(str.isalpha, cleaned)):
         return None
@@ -79,8 +79,11 @@ def identify_language(text: str, max_length: int = 2048, only_certain: bool = Fa
 
 
 @cache
-def _load_detector() -> Callable[[str, bool], str | None]:
-    """Return a function from a text and ``only_certain`` to a language code or None."""
+def load_detector() -> Callable[[str, bool], str | None]:
+    """Return a function from a text and ``only_certain`` to a language code or None.
+
+    The result is cached; call ``load_detector.cache_clear()`` after the installed detectors have changed.
+    """
     for load in (_load_cld2, _load_py3langid):
         with contextlib.suppress(ImportError):
             return load()
@@ -119,10 +122,10 @@ def _load_py3langid() -> Callable[[str, bool], str | None]:
 
 
 @cache
-def _is_detector_available() -> bool:
+def is_detector_available() -> bool:
     """Return whether languages can be identified; warn once when not."""
     try:
-        _load_detector()
+        load_detector()
     except ConfigurationError as error:
         warn(f"{error}; pages that do not declare their language get none")
         return False
@@ -139,7 +142,7 @@ class LanguagePolicy:
             raise ConfigurationError(
                 f"lang.extraction.policy has {min(unknown)!r}: write detect, identify or both in the order wanted"
             )
-        if {*self.methods} == {"detect", "identify"} and not _is_detector_available():
+        if {*self.methods} == {"detect", "identify"} and not is_detector_available():
             self.methods = ["detect"]
         self.max_length = conf.get_int("lang.analyze.max.length", 2048)
         self.only_certain = conf.get_bool("lang.identification.only.certain", False)

@@ -27,7 +27,8 @@ from nutch2py.records.webpage import WebPage
 
 _CHUNK_BYTES = 1 << 16
 _UTF8_FLAG = 0x800
-_MAX_PAX_HEADERS = 1000  # of a tar, shared by all files: tarfile copies them for each file
+MAX_PAX_HEADERS = 1000
+"""PAX headers of a tar shared by all files: tarfile copies them for each file."""
 
 
 class ArchiveParser(DocumentParser):
@@ -103,7 +104,7 @@ class ArchiveParser(DocumentParser):
                 self.conf
             ) as budget:  # fmt: skip
                 for member in archive:
-                    if len(archive.pax_headers) > _MAX_PAX_HEADERS:
+                    if len(archive.pax_headers) > MAX_PAX_HEADERS:
                         raise UnreadableDocumentError(f"tar: {len(archive.pax_headers)} headers for every file")
                     file = archive.extractfile(member) if member.isreg() else None
                     if file is not None:

@@ -14,7 +14,8 @@ from nutch2py.url.url_parts import resolve_url
 
 # line feed and tab are text; other control characters, NUL, surrogates and non-characters are not
 _NON_TEXT_CHARS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-_MAX_TEXT_CHARS = 20_000_000  # the text of about 40 books; the rest is dropped
+MAX_TEXT_CHARS = 20_000_000
+"""Characters of text per document, as in about 40 books; the rest is dropped."""
 _MAX_METADATA_VALUE_CHARS = 10_000  # of one value
 _MAX_METADATA_CHARS = 1_000_000  # of all names and values
 _MAX_ANCHOR_CHARS = 1000
@@ -64,8 +65,8 @@ class ParsedDocument:
 
     def add_text(self, text: str) -> None:
         """Add text as a line of its own; text beyond 20 million characters is dropped."""
-        if text and self._text_length < _MAX_TEXT_CHARS:
-            text = text[: _MAX_TEXT_CHARS - self._text_length]
+        if text and self._text_length < MAX_TEXT_CHARS:
+            text = text[: MAX_TEXT_CHARS - self._text_length]
             self._text.append(text)
             self._text_length += len(text) + 1
 
@@ -107,12 +108,12 @@ class ParsedDocument:
     @property
     def is_full(self) -> bool:
         """Whether the text has reached its limit."""
-        return self._text_length >= _MAX_TEXT_CHARS
+        return self._text_length >= MAX_TEXT_CHARS
 
     @property
     def remaining_chars(self) -> int:
         """Number of characters that can still be added."""
-        return max(0, _MAX_TEXT_CHARS - self._text_length)
+        return max(0, MAX_TEXT_CHARS - self._text_length)
 
     @property
     def text_length(self) -> int:

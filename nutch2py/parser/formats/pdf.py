@@ -27,8 +27,10 @@ _PROPERTIES = {
 _LINE_END_HYPHEN = re.compile("[\x02\ufffe]\\r?\\n?")
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
 _MAX_LINKS = 10_000
-_MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
-_MAX_LINK_SCAN_CHARS = 20_000_000  # PDFium searches the whole page for each link
+MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
+"""Bookmarks read, and levels of them."""
+MAX_LINK_SCAN_CHARS = 20_000_000
+"""Characters searched for links in all: PDFium searches the whole page for each link."""
 
 
 class PdfPage(Protocol):
@@ -147,7 +149,7 @@ def _read_annotations(pdf: PdfDocument, page: PdfPage, text: PdfTextPage, docume
     """Add the links of a page, with the covered text as anchors, and the texts of notes and form fields."""
     from pypdfium2 import raw
 
-    room, characters = _MAX_LINK_SCAN_CHARS, max(0, text.count_chars())
+    room, characters = MAX_LINK_SCAN_CHARS, max(0, text.count_chars())
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_LINKS)):
         annotation = raw.FPDFPage_GetAnnot(page, index)
         if not annotation:
@@ -177,7 +179,7 @@ def _read_outline(pdf: PdfDocument, document: ParsedDocument) -> None:
 
     seen: set[int] = set()
     waiting = [(raw.FPDFBookmark_GetFirstChild(pdf, None), 1)]
-    while waiting and len(seen) < _MAX_BOOKMARKS:
+    while waiting and len(seen) < MAX_BOOKMARKS:
         bookmark, depth = waiting.pop()
         if not bookmark or (address := ctypes.addressof(bookmark.contents)) in seen:
             continue

@@ -61,9 +61,9 @@ def read_page_text(page: PdfTextPage) -> str:
     spaced = _is_badly_spaced(page, text)
     if not turned and not spaced:
         return text
-    lines = (_insert_spaces(line) if spaced else line for line in _split_lines(_read_chars(page), joins_lines=spaced))
+    lines = (insert_spaces(line) if spaced else line for line in split_lines(_read_chars(page), joins_lines=spaced))
     if turned:
-        return "\n".join("".join(_order_glyphs(part)) for line in lines for part in _split_by_height(line))
+        return "\n".join("".join(order_glyphs(part)) for line in lines for part in split_by_height(line))
     return "\n".join("".join(char.text for char in line) for line in lines)
 
 
@@ -100,7 +100,7 @@ def _read_chars(page: PdfTextPage) -> Iterator[_Char]:
         yield _Char(text, made, box.left, box.right, box.bottom, box.top)
 
 
-def _split_lines(characters: Iterator[_Char], *, joins_lines: bool) -> Iterator[list[_Char]]:
+def split_lines(characters: Iterator[_Char], *, joins_lines: bool) -> Iterator[list[_Char]]:
     """Yield lines as PDFium ends them; with ``joins_lines`` a line continues when the next character is right of it."""
     line: list[_Char] = []
     ended = False
@@ -124,7 +124,7 @@ def _continues_line(last: _Char, char: _Char) -> bool:
     return near and height > 0.5 * min(last.top - last.bottom, char.top - char.bottom)
 
 
-def _insert_spaces(line: list[_Char]) -> list[_Char]:
+def insert_spaces(line: list[_Char]) -> list[_Char]:
     """Return a line with spaces at wide gaps and where the file has them."""
     out: list[_Char] = []
     width = count = 0.0
@@ -147,7 +147,7 @@ def _insert_spaces(line: list[_Char]) -> list[_Char]:
     return out
 
 
-def _split_by_height(line: list[_Char]) -> list[list[_Char]]:
+def split_by_height(line: list[_Char]) -> list[list[_Char]]:
     """Return the parts of a line at different heights, from the top of the page."""
     parts: list[list[_Char]] = []
     for char in line:
@@ -158,7 +158,7 @@ def _split_by_height(line: list[_Char]) -> list[list[_Char]]:
     return sorted(parts, key=lambda part: -part[0].top) if len(parts) > 1 else parts
 
 
-def _order_glyphs(line: list[_Char]) -> Iterator[str]:
+def order_glyphs(line: list[_Char]) -> Iterator[str]:
     """Yield the characters of a line; those of one glyph in reading order, a letter before its marks."""
     start = 0
     for index in range(1, len(line) + 1):

@@ -92,7 +92,7 @@ def _extract_bounded(tree: Any, **options: Any) -> str:
     if sum(1 for _ in tree.iter()) > _MAX_ELEMENTS:
         return ""
     _flatten_wide_tables(tree)
-    return str(_load_extractor()(tree, **options, **_TRAFILATURA_OPTIONS) or "")
+    return str(load_extractor()(tree, **options, **_TRAFILATURA_OPTIONS) or "")
 
 
 def _flatten_inline_tags(parent: Any) -> None:
@@ -141,7 +141,7 @@ def _parse_span(written: str | None) -> int:
 def require_trafilatura(property_name: str) -> None:
     """Raise a ConfigurationError with installation instructions when trafilatura is not installed."""
     try:
-        _load_extractor()
+        load_extractor()
     except ImportError as error:
         raise ConfigurationError(
             f"{property_name} needs trafilatura, which is not installed ({error}): pip install 'nutch2py[main-text]'"
@@ -161,7 +161,8 @@ _TRAFILATURA_OPTIONS: dict[str, object] = {
 
 
 @cache
-def _load_extractor() -> Callable[..., str | None]:
+def load_extractor() -> Callable[..., str | None]:
+    """Return the extractor of trafilatura, imported at the first use; ``load_extractor.cache_clear()`` forgets it."""
     from trafilatura import extract
 
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it logs a warning for every page without text

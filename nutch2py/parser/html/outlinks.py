@@ -28,7 +28,8 @@ _LINK_ATTRIBUTES = {
 # without content these elements are artefacts that no reader can follow
 _NEEDS_CONTENT = frozenset({"a", "form"})
 # <object> allows nested links, and the anchor of each includes the text of the inner ones
-_MAX_ANCHOR_CHARS = 2_000_000
+MAX_ANCHOR_CHARS = 2_000_000
+"""Characters of the anchors of a page in all."""
 _TAGS_WITHOUT_ANCHOR = frozenset({"area", "frame", "script", "link", "img"})
 _EXTRA_LINK = re.compile(r"\A([a-z][a-z0-9-]*+)/([a-z][a-z0-9-]*+)\Z")
 _SRCSET_CANDIDATE = re.compile(r"([^\s,]\S*+)[^,]*+")  # HTML standard, section 4.8.4.2.2: a URL, then its descriptors
@@ -87,7 +88,7 @@ class OutlinkCollector:
         remove_scripts(tree)
         resolve = url_resolver(parse_url(base))
         outlinks = []
-        room = _MAX_ANCHOR_CHARS
+        room = MAX_ANCHOR_CHARS
         for element, target in found:
             try:
                 if not (target.isascii() and target.isprintable() and "\\" not in target):  # plain references are clean

@@ -25,7 +25,8 @@ _MAX_OUTLINKS = "db.max.outlinks.per.page"
 _LENGTH_LIMITS = (("parser.html.outlinks.max.target.length", 3000), ("db.max.outlink.length", 4096))
 _INTERNAL_LINKS_IGNORED = re.compile(r"<name>\s*db\.ignore\.internal\.links\s*</name>\s*<value>\s*true\s*</value>")
 # number and maximum length of cached URLs: pages of one site link to the same targets
-_CACHED_URLS, _MAX_CACHED_URL_CHARS = 16_384, 1024
+CACHED_URLS, _MAX_CACHED_URL_CHARS = 16_384, 1024
+"""URLs whose filter result is cached, and the longest of them."""
 
 
 class OutlinkFilter:
@@ -49,8 +50,8 @@ class OutlinkFilter:
         self._ignore_internal = conf.get_bool(IGNORE_INTERNAL_LINKS) and not _is_nutch_2_default(conf)
         self._by_domain = conf.get_trimmed("db.ignore.external.links.mode", "byHost").lower() == "bydomain"
         self._exemptions = _load_exemptions(conf) if self._ignore_external else None
-        self._accept_cache = BoundedDict(self._accept, _CACHED_URLS, _MAX_CACHED_URL_CHARS)
-        self.rejection_reason = bounded_cache(_CACHED_URLS, _MAX_CACHED_URL_CHARS)(self._find_rejection)
+        self._accept_cache = BoundedDict(self._accept, CACHED_URLS, _MAX_CACHED_URL_CHARS)
+        self.rejection_reason = bounded_cache(CACHED_URLS, _MAX_CACHED_URL_CHARS)(self._find_rejection)
 
     def accept(self, url: str) -> str | None:
         """Return the normalized URL (scope outlink), None when it is invalid or rejected by a filter."""

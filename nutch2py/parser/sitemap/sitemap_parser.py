@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_SITEMAP_URLS = 50_000  # per sitemap, by the protocol
 MAX_SITEMAP_BYTES = 50 * 1024 * 1024
 DEFAULT_PRIORITY = 0.5
-_FEED_BYTES = 65_536  # bytes per call of the XML parser
+FEED_BYTES = 65_536
+"""Bytes per call of the XML parser."""
 
 # W3C date and time: a year, then optional finer parts; UTC when there is no zone
 _W3C_DATE = re.compile(
@@ -191,7 +192,7 @@ def _read_xml(body: bytes, max_urls: int, max_length: int) -> Sitemap:
                     close(entry := opened.pop())
                     opened.append(_EntryBuilder(entry.element))
                 opened[-1].add_child(name, element)
-        _free_element(element)
+        free_element(element)
     if root not in ("urlset", "sitemapindex", "rss", "feed", "RDF"):
         raise ValueError(f"the root element is {root or 'missing'}, not urlset, sitemapindex or that of a feed")
     return Sitemap(root == "sitemapindex", entries)
@@ -213,8 +214,8 @@ def _add_extension(entry: _EntryBuilder, kind: str, name: str, element: Any) -> 
 
 def _read_events(pull: XMLPullParser[Any], body: bytes) -> Iterator[tuple[str, Any]]:
     """Feed a parser in chunks, so that the tree is never complete, and yield start and end events."""
-    for start in range(0, len(body), _FEED_BYTES):
-        pull.feed(body[start : start + _FEED_BYTES])
+    for start in range(0, len(body), FEED_BYTES):
+        pull.feed(body[start : start + FEED_BYTES])
         yield from pull.read_events()
     try:
         pull.close()
@@ -223,7 +224,7 @@ def _read_events(pull: XMLPullParser[Any], body: bytes) -> Iterator[tuple[str, A
     yield from pull.read_events()
 
 
-def _free_element(element: Any) -> None:
+def free_element(element: Any) -> None:
     """Free an element's content and its preceding siblings: as a tree, 50 MiB of a sitemap would take 2 GB."""
     element.clear()
     parent = element.getparent()

@@ -10,8 +10,10 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.url.keys import unreverse_host
 from nutch2py.url.url_parts import domain_of_host
 
-_SLOW_PAGE_SECONDS = 1.0  # faster pages are not counted; also the limit of each page once the budget is used up
-_MAX_DOMAINS = 10_000  # each of which has used at least the time of a slow page
+SLOW_PAGE_SECONDS = 1.0
+"""Minimum duration of a counted page; also the limit of each page once the budget is used up."""
+MAX_DOMAINS = 10_000
+"""Domains in the budget, each of which has used at least the time of a slow page."""
 
 
 class DomainTimeBudget:
@@ -30,17 +32,17 @@ class DomainTimeBudget:
             or self._used_seconds.get(_domain_of_key(key), 0.0) <= self._max_seconds
         ):
             return self.page_seconds
-        return min(self.page_seconds, _SLOW_PAGE_SECONDS) if self.page_seconds else _SLOW_PAGE_SECONDS
+        return min(self.page_seconds, SLOW_PAGE_SECONDS) if self.page_seconds else SLOW_PAGE_SECONDS
 
     def record(self, key: str, seconds: float) -> None:
         """Add the parse time of a page."""
-        if seconds <= _SLOW_PAGE_SECONDS:
+        if seconds <= SLOW_PAGE_SECONDS:
             return
         domain = _domain_of_key(key)
         self._used_seconds[domain] = self._used_seconds.get(domain, 0.0) + seconds
-        if len(self._used_seconds) > _MAX_DOMAINS:
+        if len(self._used_seconds) > MAX_DOMAINS:
             by_time = sorted(self._used_seconds, key=self._used_seconds.__getitem__)
-            for known in by_time[: _MAX_DOMAINS // 2]:
+            for known in by_time[: MAX_DOMAINS // 2]:
                 del self._used_seconds[known]
 
 

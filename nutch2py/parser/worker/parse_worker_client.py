@@ -184,7 +184,7 @@ class ParseWorkerClient:
             return str(error)
         except _WorkerExitedError as error:
             return self._timeout_reason(seconds) if error.exit_code == -signal.SIGALRM else str(error)
-        response = _check_response(response)
+        response = check_response(response)
         if (response.parse if request.kind == "parse" else response.outcome) is None:
             return "the parser process sent an incomplete response"
         return response
@@ -247,7 +247,7 @@ class _WorkerProcess:
         folders = [str(folder) for folder in conf.conf_dirs]
         self.send(encode_frame(ParseWorkerSettings(conf.raw_properties(), folders, str(conf.base_dir), os.getpid())))
         try:
-            _check_response(self.receive(_START_TIMEOUT_SECONDS))
+            check_response(self.receive(_START_TIMEOUT_SECONDS))
         except (TimeoutError, _WorkerExitedError, _InvalidResponseError) as error:
             self.terminate()
             reason = str(error) or f"it is not ready after {_START_TIMEOUT_SECONDS:g} s"
@@ -317,7 +317,7 @@ class _WorkerProcess:
         self._poll.unregister(self._sink)
 
 
-def _check_response(response: ParseResponse) -> ParseResponse:
+def check_response(response: ParseResponse) -> ParseResponse:
     """Print the worker's warnings and raise the error of a response that no page caused."""
     for line in response.printed_warnings.splitlines():
         warn(line.removeprefix("WARN "))

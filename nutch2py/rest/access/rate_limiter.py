@@ -18,16 +18,20 @@ _IPV6_PREFIX_BITS = 64  # a client can choose the other bits of its IPv6 address
 
 
 class RateLimiter:
-    """Token bucket per client: a rate in requests per second, with bursts of a few seconds."""
+    """Token bucket per client: a rate in requests per second, with bursts of a few seconds.
+
+    Attributes:
+        per_second: Rate of clients without one of their own, 0 for unlimited; may be changed while requests run.
+    """
 
     def __init__(self, per_second: float) -> None:
-        self._per_second = per_second
+        self.per_second = per_second
         self._lock = threading.Lock()
         self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
     def check(self, client: tuple[str, str], client_rate: float | None = None) -> None:
         """Count a request; raise HttpError over the limit. ``client_rate``: the client's own rate, 0 for unlimited."""
-        per_second = self._per_second if client_rate is None else client_rate
+        per_second = self.per_second if client_rate is None else client_rate
         if per_second <= 0:
             return
         now, burst = time.monotonic(), max(1.0, per_second * _BURST_SECONDS)

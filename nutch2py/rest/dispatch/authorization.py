@@ -27,7 +27,11 @@ _KEY_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="nutch2py"'}
 
 
 class Authorizer:
-    """Checks each request before its handler runs."""
+    """Checks each request before its handler runs.
+
+    Attributes:
+        rate_limiter: Limits the requests per client, by token or address.
+    """
 
     def __init__(self, context: RestContext) -> None:
         self.context = context
@@ -35,7 +39,7 @@ class Authorizer:
         self.event_streams = EventStreams()
         self._max_body_bytes = context.conf.get_int("rest.body.max.bytes", 1 << 20)
         self._origins = CorsPolicy.from_conf(context.conf)
-        self._rate_limiter = RateLimiter(context.conf.get_float("rest.requests.per.second", 50.0))
+        self.rate_limiter = RateLimiter(context.conf.get_float("rest.requests.per.second", 50.0))
         self._requires_search_key = context.conf.get_bool("search.keys.required", False)
         if self._requires_search_key and context.tokens.path is None:
             raise ConfigurationError(
@@ -64,9 +68,9 @@ class Authorizer:
         except HttpError as error:
             rejection = error
         if known is not None and self.context.tokens.path is not None:
-            self._rate_limiter.check(("token", known.name), known.rate)
+            self.rate_limiter.check(("token", known.name), known.rate)
         else:
-            self._rate_limiter.check(("address", rate_limit_key(request.client.host if request.client else "")))
+            self.rate_limiter.check(("address", rate_limit_key(request.client.host if request.client else "")))
         if rejection is not None:
             raise rejection
         if role > Role.ANONYMOUS and known is None:

@@ -127,7 +127,7 @@ class JobProcessManager:
 
     def __init__(self, state_dir: Path, max_running: int, max_finished: int) -> None:
         self.jobs_dir = state_dir / "jobs"
-        self._max_running, self._max_finished = max_running, max_finished
+        self.max_running, self._max_finished = max_running, max_finished
         self._lock = threading.Lock()
         self._finished: dict[str, JobProcess] = {}
 
@@ -146,7 +146,7 @@ class JobProcessManager:
         with self._lock, file_lock(self.jobs_dir / ".lock"):
             # unreadable jobs count too
             alive = sum(_is_alive(folder) for folder in self.jobs_dir.glob("[0-9]*"))
-            if alive >= self._max_running:
+            if alive >= self.max_running:
                 message = f"too many jobs: {alive} are running (rest.jobs.running)"
                 raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, message, {"Retry-After": "10"})
             now = time.time_ns() // 1_000_000

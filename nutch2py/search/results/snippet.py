@@ -13,7 +13,8 @@ from nutch2py.support.bounded_cache import bounded_cache
 
 _MAX_ANALYSED_CHARACTERS = 60_000  # of a text (Solr's hl.maxAnalyzedChars is 51,200)
 _HIGHLIGHT_EXTRA_LENGTH = 40
-_SHORT_TEXT_LENGTH = 1_000  # characters; shorter texts are analysed completely
+SHORT_TEXT_LENGTH = 1_000
+"""Characters: shorter texts are analysed completely."""
 _ACCENTED = "\u00c0-\u024f\u1e00-\u1eff"
 
 
@@ -48,7 +49,7 @@ def make_snippet(
     """
     wanted = frozenset(terms)
     analysed = text[:_MAX_ANALYSED_CHARACTERS]
-    matches = _find_matches(analyzer, analysed, wanted, lang) if wanted else []
+    matches = find_matches(analyzer, analysed, wanted, lang) if wanted else []
     passages = select_passages(analysed, matches, length + (_HIGHLIGHT_EXTRA_LENGTH if matches else 0), title)
     pieces: list[str] = []
     highlights: list[tuple[int, int]] = []
@@ -76,10 +77,10 @@ def _is_at_border(text: str, start: int) -> bool:
 
 def highlight_text(analyzer: Analyzer, text: str, terms: Iterable[str], lang: str = "en") -> Snippet:
     """Return a short text, such as a title, completely, with its highlights."""
-    return _cut_snippet(text, 0, len(text), _find_matches(analyzer, text, frozenset(terms), lang))
+    return _cut_snippet(text, 0, len(text), find_matches(analyzer, text, frozenset(terms), lang))
 
 
-def _find_matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> list[tuple[int, int, str]]:
+def find_matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> list[tuple[int, int, str]]:
     """Return the matching words in order."""
     return sorted(
         (token.start, token.end, term)
@@ -94,7 +95,7 @@ def _iter_candidate_tokens(analyzer: Analyzer, text: str, wanted: frozenset[str]
 
     Stems keep the first letters of their words, which may have accents. Other texts are analysed completely.
     """
-    if len(text) < _SHORT_TEXT_LENGTH or not all(term.isascii() and term.isalnum() for term in wanted):
+    if len(text) < SHORT_TEXT_LENGTH or not all(term.isascii() and term.isalnum() for term in wanted):
         yield from analyzer.tokens(text, lang)
         return
     known: dict[str, list[TextToken]] = {}

@@ -37,7 +37,7 @@ from nutch2py.table.embedded.storage.mapped_memory import pieces
 from nutch2py.table.embedded.storage.table_files import STATE_DATABASE, TableFiles, translate_errors
 from nutch2py.table.table_query import KeyRange
 
-_CHUNK = 20_000
+CHUNK = 20_000
 """Rows per chunk of a full scan, and entries counted between two releases of mapped pages."""
 _MAX_TRIES = 3
 
@@ -76,7 +76,7 @@ class EmbeddedDueIndex(DueIndex):
                             if stop and key >= stop:
                                 break
                             found += 1
-                            if found % _CHUNK == 0:
+                            if found % CHUNK == 0:
                                 files.release_mapped_pages()
         return found
 
@@ -208,7 +208,7 @@ class EmbeddedDueIndex(DueIndex):
         bounds = KeyBounds(KeyRange())
         position: bytes | None = bounds.first_key
         while position is not None:
-            chunk = scan_chunk(files, selection, bounds, position, _CHUNK)
+            chunk = scan_chunk(files, selection, bounds, position, CHUNK)
             part = EmbeddedDueUpdate(txn, handles, files.release_mapped_pages, is_rebuild=True)
             for number, name in enumerate(selection.database_names):
                 after = {key: row[number] for key, row in chunk.rows if row[number] is not None}

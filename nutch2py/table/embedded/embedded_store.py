@@ -28,7 +28,7 @@ from nutch2py.table.embedded.storage.packing import unpack_cells
 from nutch2py.table.table_query import KeyRange, TableQuery
 
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_SMALL_TABLE_ROWS = 200_000
+SMALL_TABLE_ROWS = 200_000
 """Tables with up to this many rows are split by their keys, larger ones by the sample that writers maintain."""
 
 
@@ -60,8 +60,11 @@ class EmbeddedStore(DataStore[R]):
         folder = conf.absolute(os.path.expandvars(path))
         return cls(record, table_name, folder, f"embedded:{path}", conf)
 
-    def _get_files(self) -> table_files.TableFiles:
-        """Return the open files of the table; reopen them after a fork, a close, or a drop by another process."""
+    def get_files(self) -> table_files.TableFiles:
+        """Return the open files of the table; reopen them after a fork, a close, or a drop by another process.
+
+        For checks and repairs of the files themselves; a change of theirs bypasses the checks of this class.
+        """
         found = self._files
         if found is not None and found.is_usable():
             return found
@@ -104,7 +107,7 @@ class EmbeddedStore(DataStore[R]):
     def create(self) -> None:
         """Create the table unless it exists; concurrent creations by several processes yield one table."""
         if self.exists():
-            self._get_files()
+            self.get_files()
             return
         with table_files.translate_errors(self._where):
             for name in ("meta", "content"):
@@ -151,7 +154,7 @@ class EmbeddedStore(DataStore[R]):
             doomed = self._path.with_name(f".{self._path.name}.dropped-{os.getpid()}")
             shutil.rmtree(doomed, ignore_errors=True)
             if self._can_open():
-                with self._get_files().write_transaction():  # waits for the flush of another process
+                with self.get_files().write_transaction():  # waits for the flush of another process
                     self._path.rename(doomed)
                 table_files.discard(self._path)
             else:
@@ -162,7 +165,7 @@ class EmbeddedStore(DataStore[R]):
     def _can_open(self) -> bool:
         """Return whether the table can be opened; drop also deletes damaged tables."""
         try:
-            return self.exists() and bool(self._get_files())
+            return self.exists() and bool(self.get_files())
         except StoreError:
             return False
 
@@ -183,7 +186,7 @@ class EmbeddedStore(DataStore[R]):
 
     def _get_files_translated(self) -> table_files.TableFiles:
         with table_files.translate_errors(self._where):
-            return self._get_files()
+            return self.get_files()
 
     def close(self) -> None:
         """Release the files; the last store of this process that uses them closes them."""
@@ -193,7 +196,7 @@ class EmbeddedStore(DataStore[R]):
 
     def _select_databases(self, fields: Iterable[RecordField] | None) -> DatabaseSelection:
         with table_files.translate_errors(self._where):
-            table = self._get_files()
+            table = self.get_files()
             if fields is not None:
                 selection = DatabaseSelection(self.record_class.SCHEMA, fields, table.known_families(), self._where)
                 if not selection.missing_databases:
@@ -208,13 +211,13 @@ class EmbeddedStore(DataStore[R]):
         selection = self._select_databases(query.fields)
         fields, record = query.fields, self.record_class
         with table_files.translate_errors(self._where):
-            for key, row in scan_rows(self._get_files, selection, query.range, query.mark):
+            for key, row in scan_rows(self.get_files, selection, query.range, query.mark):
                 yield key.decode("utf-8", "replace"), record(None, fields, selection, row)
 
     def keys(self, key_range: KeyRange) -> Iterator[str]:
         """Yield the row keys of a range without reading cells."""
         with table_files.translate_errors(self._where):
-            for key in scan_keys(self._get_files, key_range):
+            for key in scan_keys(self.get_files, key_range):
                 yield key.decode("utf-8", "replace")
 
     def get_many(self, keys: Sequence[str], fields: Iterable[RecordField] | None = None) -> list[R | None]:
@@ -225,7 +228,7 @@ class EmbeddedStore(DataStore[R]):
         if not selection.database_names:
             return [None] * len(coded)
         with table_files.translate_errors(self._where):
-            rows = read_rows(self._get_files(), selection, coded)
+            rows = read_rows(self.get_files(), selection, coded)
         record, get = self.record_class, rows.get
         return [record(None, wanted, selection, row) if (row := get(key)) is not None else None for key in coded]
 
@@ -240,12 +243,12 @@ class EmbeddedStore(DataStore[R]):
         """Return keys of the range in order: all of them in a small table, else one in 256."""
         bounds = KeyBounds(key_range)
         with table_files.translate_errors(self._where):
-            table = self._get_files()
+            table = self.get_files()
             names = table.current_families()
             with table.read_transaction() as txn:
                 sizes = {name: txn.stat(table.database_handle(name))["entries"] for name in names}
                 largest = max(sizes, key=lambda name: sizes[name])
-                name = largest if sizes[largest] <= _SMALL_TABLE_ROWS else table_files.SAMPLE_DATABASE
+                name = largest if sizes[largest] <= SMALL_TABLE_ROWS else table_files.SAMPLE_DATABASE
                 cursor = txn.cursor(table.database_handle(name))
                 found: list[bytes] = []
                 if cursor.set_range(bounds.first_key) if bounds.first_key else cursor.first():
@@ -260,7 +263,7 @@ class EmbeddedStore(DataStore[R]):
         if not self.exists():
             return None
         with table_files.translate_errors(self._where):
-            table = self._get_files()
+            table = self.get_files()
             names = table.current_families()
             with table.read_transaction() as txn:
                 return max((int(txn.stat(table.database_handle(name))["entries"]) for name in names), default=0)
@@ -268,7 +271,7 @@ class EmbeddedStore(DataStore[R]):
     def batch(self, before_flush: Callable[[], object] | None = None) -> WriteBatch:
         """Return a batch that flushes at ``gora.buffer.write.limit`` rows or ``storage.buffer.write.bytes`` bytes."""
         batch = EmbeddedBatch(
-            self._get_files,
+            self.get_files,
             self.record_class.SCHEMA,
             self._where,
             self._max_rows,
@@ -283,19 +286,19 @@ class EmbeddedStore(DataStore[R]):
         """Return the due index of a table of pages."""
         if not self._keeps_due_index:
             return DueIndex("storage.embedded.due.index is false")
-        return EmbeddedDueIndex(self._get_files, self._where)
+        return EmbeddedDueIndex(self.get_files, self._where)
 
     def compare_and_set(self, key: str, field: RecordField, expected: bytes | None, new: bytes | None) -> bool:
         """Set one cell if it holds ``expected``, under the write lock of the table."""
         check_comparable(field, expected, new)
         column = field.family, field.qualifier
-        return compare_and_set(self._get_files(), self._where, column, key, expected, new)
+        return compare_and_set(self.get_files(), self._where, column, key, expected, new)
 
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
         """Yield every cell with its timestamp, in key order."""
         selection = self._select_databases(None)
         with table_files.translate_errors(self._where):
-            for key, row in scan_rows(self._get_files, selection, key_range):
+            for key, row in scan_rows(self.get_files, selection, key_range):
                 cells: RowCells = {}
                 for name, value in zip(selection.database_names, row, strict=True):
                     if value is None:

@@ -32,7 +32,8 @@ from nutch2py.table.table_query import KeyRange, MarkCondition
 
 MARKS_FAMILY = WebPage.markers.family
 CHUNK_ROWS, MAX_MARK_RUN, FIRST_CHUNK = 2_000, 20_000, 100
-_POINT_READS = 2_000  # values of all families per transaction
+POINT_READS = 2_000
+"""Values of all families per transaction."""
 _KEYS_PER_READ = 5_000  # keys per transaction
 _CONTENT_BYTES, _CONTENT_ROWS = 4 << 20, 256
 PackedRows = list[tuple[bytes, PackedRow]]
@@ -191,7 +192,7 @@ def read_rows(files: TableFiles, selection: DatabaseSelection, keys: Iterable[by
     ordered = sorted(set(keys))
     rows: dict[bytes, PackedRow] = {}
     families = max(1, len(selection.database_names))
-    size = max(1, _POINT_READS // families)
+    size = max(1, POINT_READS // families)
     for at in range(0, len(ordered), size):
         part = ordered[at : at + size]
         lost: dict[bytes, bytes] = {}

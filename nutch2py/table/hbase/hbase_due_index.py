@@ -25,9 +25,9 @@ from nutch2py.table.hbase.thrift_client.hbase_scan import KeySpan, RowBudget, Ta
 from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 
 _DAY_MS = 86_400_000
-_EXACT_COUNT_LIMIT = 10_000
+EXACT_COUNT_LIMIT = 10_000
 """Entries up to which counts are exact; larger ones are extrapolated from one bucket."""
-_PROBED_ROWS = 200
+PROBED_ROWS = 200
 """Rows of the table that are compared with the index before use."""
 
 
@@ -82,7 +82,7 @@ class HBaseDueIndex(DueIndex):
         missing = self._count_unindexed_samples()
         if missing:
             self.invalidate("rows of the table are missing in it")
-            return f"{missing} of {_PROBED_ROWS} sampled rows are missing in the due index ({REBUILD_HINT})"
+            return f"{missing} of {PROBED_ROWS} sampled rows are missing in the due index ({REBUILD_HINT})"
         return ""
 
     def _count_unindexed_samples(self) -> int:
@@ -90,7 +90,7 @@ class HBaseDueIndex(DueIndex):
         starts = self._source.region_starts(8)
         found: dict[bytes, bytes] = {}
         for start in starts:
-            budget = RowBudget(_PROBED_ROWS // len(starts), 1 << 20, _PROBED_ROWS // len(starts))
+            budget = RowBudget(PROBED_ROWS // len(starts), 1 << 20, PROBED_ROWS // len(starts))
             scan = TableScanner(
                 self._source.gateways, self._source.table, KeySpan(start, b""), budget, [self._source.time_column]
             )
@@ -113,8 +113,8 @@ class HBaseDueIndex(DueIndex):
 
     def count(self, spans: Sequence[TimeSpan], limit: int) -> int:
         """Return the approximate number of rows due within ``spans``, at most ``limit``."""
-        found = sum(self._count_entries(spans, range(BUCKETS), min(limit, _EXACT_COUNT_LIMIT)))
-        if found < min(limit, _EXACT_COUNT_LIMIT):
+        found = sum(self._count_entries(spans, range(BUCKETS), min(limit, EXACT_COUNT_LIMIT)))
+        if found < min(limit, EXACT_COUNT_LIMIT):
             return found
         return max(found, min(limit, BUCKETS * sum(self._count_entries(spans, range(1), limit // BUCKETS + 1))))
 

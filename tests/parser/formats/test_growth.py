@@ -404,9 +404,9 @@ CASES = [(format_name, shape) for format_name, (_, shapes) in SHAPES.items() for
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small limits show how work grows below them."""
-    monkeypatch.setattr(document_parser, "_MAX_TEXT_CHARS", 20_000)
-    monkeypatch.setattr(pdf, "_MAX_LINK_SCAN_CHARS", 100_000)
-    monkeypatch.setattr(archive, "_MAX_PAX_HEADERS", 20)
+    monkeypatch.setattr(document_parser, "MAX_TEXT_CHARS", 20_000)
+    monkeypatch.setattr(pdf, "MAX_LINK_SCAN_CHARS", 100_000)
+    monkeypatch.setattr(archive, "MAX_PAX_HEADERS", 20)
 
 
 def hold(format_name: str, shape: str, conf: Configuration, longest: int) -> None:

@@ -95,6 +95,6 @@ def test_broken_lists_affect_nothing_else(conf: Configuration) -> None:
 
 
 def test_numbers_are_bounded(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(msword_lists, "_MAX_NUMBERS", 2)
+    monkeypatch.setattr(msword_lists, "MAX_NUMBERS", 2)
     found = text_of(doc_with_lists("x\r" * 4, dict.fromkeys(range(4), in_list(1, 0)), [NINE]), conf)
     assert found == ["1. x", "2. x", "x", "x"]

@@ -8,7 +8,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Outlink, Parse
 from nutch2py.parser.formats import pdf
 from nutch2py.parser.formats.pdf import PdfParser
-from nutch2py.parser.formats.pdf_text import _Char, _insert_spaces, _order_glyphs, _split_by_height, _split_lines
+from nutch2py.parser.formats.pdf_text import _Char, insert_spaces, order_glyphs, split_by_height, split_lines
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
 
@@ -25,7 +25,7 @@ def at(text: str, left: float, width: float = 5, *, bottom: float = 0, made: boo
 
 
 def words(*places: tuple[str, float]) -> str:
-    return "".join(char.text for char in _insert_spaces([at(text, left) for text, left in places]))
+    return "".join(char.text for char in insert_spaces([at(text, left) for text, left in places]))
 
 
 def test_gap_of_quarter_character_is_space() -> None:
@@ -37,21 +37,21 @@ def test_gap_of_quarter_character_is_space() -> None:
 
 def test_spaces_of_file_are_kept_and_inferred_removed() -> None:
     line = [at("a", 0), at(" ", 5, made=True), at("b", 5), at(" ", 8), at("c", 9)]
-    assert "".join(char.text for char in _insert_spaces(line)) == "ab c"
+    assert "".join(char.text for char in insert_spaces(line)) == "ab c"
 
 
 def test_continued_line_at_same_height_is_one_line() -> None:
     end = at("\n", 5, made=True)
     lines = [at("a", 0), end, at("b", 6), end, at("c", 0), end, at("d", 40), end, at("e", 46, bottom=20)]
-    found = ["".join(char.text for char in line) for line in _split_lines(iter(lines), joins_lines=True)]
+    found = ["".join(char.text for char in line) for line in split_lines(iter(lines), joins_lines=True)]
     assert found == ["ab", "c", "d", "e"]
-    assert len([*_split_lines(iter(lines), joins_lines=False)]) == 5
+    assert len([*split_lines(iter(lines), joins_lines=False)]) == 5
 
 
 def test_letter_precedes_marks_and_lam_precedes_alef() -> None:
     def turned(*glyphs: str) -> str:
         line = [at(letter, 10.0 * place) for place, glyph in enumerate(glyphs) for letter in glyph]
-        return "".join(_order_glyphs(line))
+        return "".join(order_glyphs(line))
 
     assert turned(DAGESH + ALEPH, ALEF + LAM) == ALEPH + DAGESH + LAM + ALEF
     assert turned(ALEPH + DAGESH, LAM + ALEF) == ALEPH + DAGESH + LAM + ALEF
@@ -62,7 +62,7 @@ def test_letter_precedes_marks_and_lam_precedes_alef() -> None:
 
 def test_lines_are_ordered_from_top() -> None:
     line = [at("a", 0), at("b", 0, bottom=50), at("c", 5, bottom=52), at("d", 0, bottom=20)]
-    assert ["".join(char.text for char in part) for part in _split_by_height(line)] == ["bc", "d", "a"]
+    assert ["".join(char.text for char in part) for part in split_by_height(line)] == ["bc", "d", "a"]
 
 
 def test_letter_by_letter_words_are_joined(conf: Configuration) -> None:
@@ -119,7 +119,7 @@ def test_outline_titles_and_links_are_extracted(conf: Configuration) -> None:
 
 
 def test_outline_is_bounded(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pdf, "_MAX_BOOKMARKS", 3)
+    monkeypatch.setattr(pdf, "MAX_BOOKMARKS", 3)
     items = outline(*[b"<</Title(t%d)/Next %d 0 R>>" % (n, 12 + n) for n in range(9)])
     assert parse(samples.pdf([b""], more=items), conf).text == "t0\nt1\nt2"
 

@@ -24,7 +24,9 @@ from nutch2py.support.temp_dirs import temp_dir
 if TYPE_CHECKING:
     from nutch2py.mapreduce.runners.hadoop.package_archive import PackageManifest
 
-_LOG_ATTEMPTS, _LOG_RETRY_DELAY = 5, 2.0  # YARN collects logs some seconds after the end
+_LOG_ATTEMPTS = 5
+LOG_RETRY_DELAY = 2.0
+"""Seconds between attempts to read the logs of an application: YARN collects them some seconds after its end."""
 _STREAMING_JARS = (
     "share/hadoop/tools/lib/hadoop-streaming-[0-9]*.jar",
     "hadoop-mapreduce/hadoop-streaming*.jar",
@@ -206,7 +208,7 @@ class HadoopClient(NamedTuple):
         """Return the last error that a task of an application reported in YARN's collected logs."""
         marker = TASK_ERROR_PREFIX.encode()
         for attempt in range(_LOG_ATTEMPTS):
-            time.sleep(_LOG_RETRY_DELAY if attempt else 0)
+            time.sleep(LOG_RETRY_DELAY if attempt else 0)
             done = self.query_yarn("logs", "-applicationId", application, "-log_files", "stderr")
             if done is None:
                 return None

@@ -64,7 +64,7 @@ _SUBMITTED = re.compile(
 )
 _PROGRESS = re.compile(rb"map\s+(\d+)%\s+reduce\s+(\d+)%")
 _RETRY_INTERVAL = 30_000  # yarn.resourcemanager.connect.retry-interval.ms; smaller values are rejected
-_GUARD_TIMEOUT = 60.0
+GUARD_TIMEOUT = 60.0
 """Seconds that a stopped job waits for the end of its application."""
 _EXIT_CODE = re.compile(rb"subprocess failed with code (\d+)")
 _MEMORY_EXCEEDED = re.compile(rb"is running .* beyond the '(PHYSICAL|VIRTUAL)' memory limit")
@@ -279,10 +279,10 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
         if process.poll() is None:
             self.report_progress("ending the application")
         try:
-            process.wait(_GUARD_TIMEOUT)
+            process.wait(GUARD_TIMEOUT)
         except subprocess.TimeoutExpired:
             warn(
-                f"YARN has not responded for {_GUARD_TIMEOUT:g} s: {self.application or 'the application'} is ended as "
+                f"YARN has not responded for {GUARD_TIMEOUT:g} s: {self.application or 'the application'} is ended as "
                 "soon as it does, or by the same command when that is run again"
             )
 

@@ -98,7 +98,7 @@ def expected_manifest(conf: Configuration) -> PackageManifest:
         python_tag(),
         f"{platform.system()}-{platform.machine()}".lower(),
         _checksum(sorted(_package_files())),
-        {name: found.version for name, found in _required_libraries().items()},
+        {name: found.version for name, found in required_libraries().items()},
         {name: _checksum([(name, path)]) for name, path in sorted(_site_conf_files(conf).items())},
     )
 
@@ -174,7 +174,7 @@ class _ArchiveWriter:
                 self._add(
                     f"lib/nutch2py-{manifest.version}.dist-info/{name}", (information.read_text(name) or "").encode()
                 )
-            for library, found in _required_libraries().items():
+            for library, found in required_libraries().items():
                 self._add_library(library, found)
         for name, path in sorted(_site_conf_files(conf).items()):
             self._add_file(f"conf/{name}", path)
@@ -253,7 +253,7 @@ def _site_conf_files(conf: Configuration) -> dict[str, Path]:
 
 
 @cache
-def _required_libraries() -> dict[str, metadata.Distribution]:
+def required_libraries() -> dict[str, metadata.Distribution]:
     """Return the distributions of nutch2py, all installed plug-ins and their dependencies, by name."""
     from packaging.requirements import Requirement
 

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient
 from nutch2py.support.reporting import capture_reporting, warn
 
-_MAX_QUIET_WAIT = 60.0  # seconds
+MAX_QUIET_WAIT = 60.0
+"""Seconds that an application may wait for YARN before the wait is logged."""
 _DIAGNOSTICS = re.compile(rb"^\s*Diagnostics : (.+)$", re.MULTILINE)
 _CONTAINERS = re.compile(rb"^Total number of containers\s*:\s*(\d+)", re.MULTILINE)
 _ATTEMPTS = re.compile(rb"^(appattempt_\w+)\s", re.MULTILINE)
@@ -37,7 +38,7 @@ class YarnQueueMonitor:
         self._timer.cancel()
 
     def _start_timer(self, look: Callable[[], None]) -> threading.Timer:
-        timer = threading.Timer(_MAX_QUIET_WAIT, self._run_check, [capture_reporting(), look])
+        timer = threading.Timer(MAX_QUIET_WAIT, self._run_check, [capture_reporting(), look])
         timer.daemon = True
         timer.start()
         return timer
@@ -53,13 +54,13 @@ class YarnQueueMonitor:
     def _warn_not_started(self) -> None:
         found = _DIAGNOSTICS.search(self._query_yarn("application", "-status", self._application))
         why = f": {found[1].decode('utf-8', 'replace').strip()}" if found else ""
-        warn(f"{self._application} has waited for {_MAX_QUIET_WAIT:g} s for YARN to start it{why}")
+        warn(f"{self._application} has waited for {MAX_QUIET_WAIT:g} s for YARN to start it{why}")
 
     def _warn_no_container(self) -> None:
         attempts = _ATTEMPTS.findall(self._query_yarn("applicationattempt", "-list", self._application))
         found = _CONTAINERS.search(self._query_yarn("container", "-list", attempts[-1].decode())) if attempts else None
         if found and int(found[1]) <= 1:
             warn(
-                f"{self._application} has waited for {_MAX_QUIET_WAIT:g} s for a container for its tasks: "
+                f"{self._application} has waited for {MAX_QUIET_WAIT:g} s for a container for its tasks: "
                 "the queue is full, or no node has as much memory as mapreduce.map.memory.mb requests"
             )

@@ -20,7 +20,8 @@ _SPRM_SIZES = (1, 1, 2, 4, 2, 2, 0, 3)
 _DEFINITION_BYTES, _LEVEL_HEAD_BYTES, _LIST_BYTES = 28, 28, 16
 _NO_RESTART, _LEGAL = 0x08, 0x04
 _MAX_TEXT_CHARS = 100  # of a level's text
-_MAX_NUMBERS = 100_000  # enough for a document of some thousand pages
+MAX_NUMBERS = 100_000
+"""Numbers of list items per document: enough for some thousand pages."""
 _MAX_STYLE_DEPTH = 20  # of styles based on others
 _NUMBER_FORMATS = {0: "decimal", 1: "upperRoman", 2: "lowerRoman", 3: "upperLetter", 4: "lowerLetter", 5: "ordinal",
           10: "ideographDigital", 11: "japaneseCounting", 22: "decimalZero", 23: "bullet",
@@ -43,7 +44,7 @@ class DocLists(ListNumbering):
         self._paragraph_ends = array("Q")
         self._paragraph_properties: list[_ListProperties] = []
         self._styles: dict[int, tuple[int, _ListProperties]] = {}  # style -> base style, properties
-        self._numbers_left = _MAX_NUMBERS
+        self._numbers_left = MAX_NUMBERS
         if _FIB_FIRST + 8 * struct.unpack_from("<H", stream, _FIB_COUNT)[0] <= _LISTS:
             return
         definitions, lists = _table_part(stream, table, _DEFINITIONS), _table_part(stream, table, _LISTS)

@@ -22,8 +22,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_MAX_MAPPED_BYTES = 256 << 20  # resident bytes of mapped files per process
-_READS_PER_CHECK = 1_000  # reads between two checks, at most 64 KB each
+MAX_MAPPED_BYTES = 256 << 20
+"""Resident bytes of mapped files per process."""
+READS_PER_CHECK = 1_000
+"""Reads between two checks, at most 64 KB each."""
 RUN_READS = 64
 """Number of reads that a run of consecutive keys counts as (some MB)."""
 PIECE_READS = 1_000
@@ -51,12 +53,12 @@ class MappedFiles:
     def release_if_many(self, read_count: int) -> None:
         """Release the pages if they exceed the limit; ``read_count`` is the number of reads since the last call."""
         self._reads_since_check += read_count
-        if self._reads_since_check >= _READS_PER_CHECK and self._is_supported:
+        if self._reads_since_check >= READS_PER_CHECK and self._is_supported:
             self._reads_since_check = 0
-            held = _mapped_bytes()
+            held = mapped_bytes()
             # mapped by an index or another table, so a release here does not free them
             self._bytes_after_release = min(self._bytes_after_release, held)
-            if held - self._bytes_after_release > _MAX_MAPPED_BYTES:
+            if held - self._bytes_after_release > MAX_MAPPED_BYTES:
                 self.release()
 
     def release(self) -> None:
@@ -74,7 +76,7 @@ class MappedFiles:
             self._is_supported = False
         finally:
             self._close_lock.release()
-        self._bytes_after_release = _mapped_bytes()
+        self._bytes_after_release = mapped_bytes()
 
     def _address_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the addresses at which the files are mapped."""
@@ -85,7 +87,7 @@ class MappedFiles:
                 yield first, last
 
 
-def _mapped_bytes() -> int:
+def mapped_bytes() -> int:
     """Return the resident bytes of mapped files of this process, 0 if unknown."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123  # called often: Path doubles the cost

@@ -98,7 +98,7 @@ def needle(qualifier: bytes, value: bytes | None) -> bytes:
 
 def unpack_columns(packed: bytes) -> Columns:
     """Return the cells of a family without timestamps; raise :class:`DamagedCellsError` if they are damaged."""
-    found: Columns = _unpack(packed)[1]
+    found: Columns = unpack(packed)[1]
     return found
 
 
@@ -121,7 +121,7 @@ def has_any_column(packed: bytes, qualifiers: Collection[bytes]) -> bool:
 
 def unpack_cells(packed: bytes) -> CellTimes:
     """Return the cells of a family with timestamps; raise :class:`DamagedCellsError` if they are damaged."""
-    parts = _unpack(packed)
+    parts = unpack(packed)
     time = parts[0]
     if len(parts) == 2:
         return {qualifier: (value, time) for qualifier, value in parts[1].items()}
@@ -129,7 +129,8 @@ def unpack_cells(packed: bytes) -> CellTimes:
     return {qualifier: (value, others.get(qualifier, time)) for qualifier, value in parts[1].items()}
 
 
-def _unpack(packed: bytes) -> list[Any]:
+def unpack(packed: bytes) -> list[Any]:
+    """Return the parts of a packed row; raise an error when its checksum is wrong."""
     try:
         if packed[0] == _CHECKSUM_MARK:
             body = packed[_CHECKSUM_HEADER.size :]
@@ -182,7 +183,7 @@ def merge_changes(packed: bytes | None, changes: Sequence[FamilyChange]) -> byte
     cells: Columns = {}
     others: dict[bytes, int] = {}
     if packed is not None:
-        time, cells, *rest = _unpack(packed)
+        time, cells, *rest = unpack(packed)
         if rest:
             others = rest[0]
     for change in changes:

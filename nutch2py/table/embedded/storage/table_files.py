@@ -44,7 +44,8 @@ _MAX_DATABASES, _MAX_READERS = 512, 512
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT})
 """LMDB reports a short write, as on a full disk, as EIO."""
 _READ_ONLY_HINT = "its file system is read-only: see why (dmesg), and mount it for writing (reading needs that, too)"
-_WAIT_WARNING_DELAY = 3.0  # seconds, longer than a usual flush of another process
+WAIT_WARNING_DELAY = 3.0
+"""Seconds of waiting for another writer before a warning, longer than a usual flush."""
 _CONTENT_NUMBER = struct.Struct(">Q")
 _REPAIR_HINT = (
     "restore it, or save what can be read (exporttable -salvage FILE) and import that into a table in another folder "
@@ -283,7 +284,7 @@ class TableFiles:
             where = f"{self.path.name} in {self.path.parent}"
             warn(f"waiting for the table {where}: another process is writing it (dueindex takes long)")
 
-        timer = threading.Timer(_WAIT_WARNING_DELAY, log_wait)
+        timer = threading.Timer(WAIT_WARNING_DELAY, log_wait)
         timer.daemon = True
         timer.start()
         try:
@@ -383,6 +384,23 @@ def discard(path: Path) -> None:
         files = _open_tables.pop(str(path.resolve()), None)
         if files is not None:
             files.close()
+
+
+def list_open() -> list[TableFiles]:
+    """Return the files of the tables that are open in this process, by path."""
+    with _environments_lock:
+        return [_open_tables[key] for key in sorted(_open_tables)]
+
+
+def close_all() -> None:
+    """Close all tables that are open in this process, for example between the test modules of one run.
+
+    Stores reopen their files at the next use.
+    """
+    with _environments_lock:
+        for files in _open_tables.values():
+            files.close()
+        _open_tables.clear()
 
 
 _fork_pauses = contextlib.ExitStack()

@@ -65,7 +65,7 @@ _CONDITIONS = (
 
 _STACK_FRAME = re.compile(r"^[ \t]+at .*\n?", re.MULTILINE)
 
-_TRANSIENT = frozenset({
+TRANSIENT = frozenset({
     # the scanner is gone, a new one continues: regionserver, exceptions, and client (1.2)
     "UnknownScannerException", "OutOfOrderScannerNextException", "ScannerResetException", "LeaseException",
     "ScannerTimeoutException",
@@ -85,7 +85,7 @@ _TRANSIENT_CONDITIONS = frozenset(
     {ErrorCondition.CONNECTION_CLOSED, ErrorCondition.ZOOKEEPER_UNAVAILABLE, ErrorCondition.SCANNER_OUT_OF_ORDER}
 )
 
-_PERMANENT = frozenset({
+PERMANENT = frozenset({
     "DoNotRetryIOException",
     # org.apache.hadoop.hbase
     "TableNotFoundException", "TableNotEnabledException", "TableNotDisabledException", "TableExistsException",
@@ -152,9 +152,9 @@ def is_permanent(error: BaseException) -> bool:
     """Return whether a retry of the call would fail in the same way."""
     if isinstance(error, AlreadyExists):
         return True
-    if not isinstance(error, SERVER_ERRORS) or not has_java_exception(error, *_PERMANENT):
+    if not isinstance(error, SERVER_ERRORS) or not has_java_exception(error, *PERMANENT):
         return False
-    return not has_java_exception(error, *_TRANSIENT) and error_conditions(error).isdisjoint(_TRANSIENT_CONDITIONS)
+    return not has_java_exception(error, *TRANSIENT) and error_conditions(error).isdisjoint(_TRANSIENT_CONDITIONS)
 
 
 def to_store_error(error: BaseException, table: str, where: str) -> StoreError:
