@@ -116,7 +116,7 @@ def test_long_retry_after_defers_server(site: ScriptedSite, crawl: Crawl) -> Non
 
 
 def test_wait_beyond_time_limit_ends_queue(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor._STATUS_INTERVAL", 0.01)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor.STATUS_INTERVAL", 0.01)
     site.on("/busy", Reply(503, headers=[("Retry-After", "200")]))
     crawl.conf.set("fetcher.timelimit.mins", "1")
     messages: list[str] = []
