@@ -44,6 +44,8 @@ _SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's wei
 _MAX_PHRASE_WORDS = 8  # words
 _MAX_PAIRS = 16
 _MIN_PREFIX_LENGTH = 2
+_MAX_WORDS_NEXT_TO_QUOTES = 3
+"""Words without quotes up to which quotes demand; in a sentence they are punctuation."""
 _FIELD_ALIASES = {"intitle": "title", "inurl": "url", "inanchor": "anchor", "intext": "content", "filetype": "type"}
 _OTHER_FIELD = "other"
 _MEDIA_TYPES = {
@@ -127,6 +129,8 @@ class QueryPlanner:
         tree = parse_query(query)
         if tree is None:
             return PlannedQuery(None, frozenset())
+        if sum(1 for _ in _iter_free_texts(tree)) > _MAX_WORDS_NEXT_TO_QUOTES:
+            tree = _relax(tree, phrases_only=True)
         has_demands = any(_is_demanded(text) for text in iter_positive_texts(tree))
         if is_relaxed and has_demands:
             tree = _relax(tree)
@@ -467,14 +471,15 @@ def _is_demanded(text: TextNode) -> bool:
     return (text.phrase or text.required) and not text.field
 
 
-def _relax(node: QueryNode) -> QueryNode:
+def _relax(node: QueryNode, phrases_only: bool = False) -> QueryNode:
     """Return a query whose words without field demand nothing; words of one level become one node."""
     if isinstance(node, OrNode):
-        return OrNode(tuple(_relax(part) for part in node.parts))
+        return OrNode(tuple(_relax(part, phrases_only) for part in node.parts))
     if isinstance(node, TextNode):
-        return node._replace(phrase=False, required=False) if _is_demanded(node) else node
+        is_changed = _is_demanded(node) and not (phrases_only and node.required)
+        return node._replace(phrase=False, required=False) if is_changed else node
     if isinstance(node, AndNode):
-        parts = [_relax(part) for part in node.parts]
+        parts = [_relax(part, phrases_only) for part in node.parts]
         words = [text for part in parts for text in (part.parts if isinstance(part, WordsNode) else (part,))]
         free = [text for text in words if isinstance(text, TextNode) and _is_free(text)]
         rest = [part for part in parts if not isinstance(part, WordsNode) and part not in free]
