@@ -142,7 +142,7 @@ def test_evaluate_command_measures_solr(crawled, tmp_path, capsys):
         settings = options(conf, "storage.data.store", "solr.server.url")
         assert main([*arguments, *settings, "-D", f"search.backend={backend}"]) == 0
         mean = json.loads(capsys.readouterr().out)["mean"]
-        assert (mean["reciprocal_rank"], mean["ndcg"], mean["unjudged"]) == (1.0, 1.0, 0.0)
+        assert (mean["reciprocal_rank"], mean["ndcg"]) == (1.0, 1.0)  # others that share a word come later
 
 
 @pytest.mark.parametrize("backend", ["embedded", "solr"])

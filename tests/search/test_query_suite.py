@@ -170,9 +170,12 @@ def shown(hit):
 
 
 def ordered(hits):
-    """Return the names of the hits; those of one score, to one part in fifty, in the order of names."""
+    """Return the names of the better hits; those of one score, to one part in fifty, in the order of names.
+
+    The rest have only function words of the query, whose scores are nearly equal.
+    """
     groups = []
-    for hit in hits:
+    for hit in (each for each in hits if each.score > 0.2 * hits[0].score):
         if groups and hit.score > groups[-1][0] * 0.98:
             groups[-1][1].append(hit.id)
         else:

@@ -84,7 +84,8 @@ class Suggester:
         words = self._complete_word(last)
         queries = [f"{before}{word}" for word in words if f"{before}{word}" != prefix]
         if before.strip() and queries:
-            queries = [each for each in queries if self._index.count_matches(each)]
+            # the completed word must match even where it is a function word
+            queries = [each for each in queries if self._index.count_matches(f"{before}+{each[len(before) :]}")]
         return Suggestions(queries[:MAX_QUERY_SUGGESTIONS], self._find_titles(before, last, words))
 
     def _complete_word(self, last: str) -> list[str]:
