@@ -43,7 +43,13 @@ class _ColumnDescriptorType(Protocol):
 
 
 class _MutationType(Protocol):
-    def __call__(self, is_delete: bool, column: bytes, value: bytes | None, /) -> object: ...
+    def __call__(
+        self,
+        isDelete: bool = ...,
+        column: bytes = ...,
+        value: bytes | None = ...,
+        writeToWAL: bool = ...,  # noqa: N803
+    ) -> object: ...
 
 
 class _BatchMutationType(Protocol):
