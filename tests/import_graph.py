@@ -75,6 +75,7 @@ def distribution_of(module: str) -> str | None:
     return found
 
 
+@cache
 def distributions(*folders: str) -> dict[str, set[str]]:
     """Return the distributions imported below some folders, with the modules that import them."""
     found = defaultdict(set)
