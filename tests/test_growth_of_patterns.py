@@ -66,6 +66,7 @@ INLINE: dict[str, str] = {
     "search.suggestions.prefix_terms:prefix_pattern": "first letters of a word, at starts of words; runs of one set",
     "search.suggestions.suggester:Suggester": "runs of one set",
     "search.query.query_hints:find_query_hints": "one character",
+    "search.results.snippet:_parts_pattern": "first letters of words of a query: tests/search/test_snippet.py",
     "search.results.snippet:_prefixes_pattern": "first letters of words of a query: tests/search/test_snippet.py",
     "server.cached_page:_terms_pattern": "some words of a query, each with at most five signs before the next",
     "server.cached_page:query_terms": "one character",

@@ -126,3 +126,63 @@ def test_long_text_is_highlighted_like_short_text(words, terms):
     long = text + "\n" + "." * snippet_module.SHORT_TEXT_LENGTH
     found = snippet_module.find_matches(ANALYZER, long, frozenset(terms), "en")
     assert found == snippet_module.find_matches(ANALYZER, text, frozenset(terms), "en")
+
+
+LONG = "Nothing of interest stands in this sentence here. " * 30
+
+
+def highlights(text, terms, lang="en", **options):
+    snippet = make_snippet(ANALYZER, text, terms, lang=lang, **options)
+    return [snippet.text[start:end] for start, end in snippet.highlights]
+
+
+def test_filler_words_are_highlighted_only_when_there_is_no_other_word():
+    text = "The crawler of the web reads what the server sends."
+    assert highlights(text, ["the", "what", "crawler"]) == ["crawler"]
+    assert highlights(text, ["the", "what"]) == ["The", "the", "what", "the"]
+    title = highlight_text(ANALYZER, "What is the crawler", ["what", "the", "crawler"])
+    assert [title.text[start:end] for start, end in title.highlights] == ["crawler"]
+    assert highlights("Wer war der Kanzler?", ANALYZER.index_terms("wer war Kanzler", "de"), "de") == ["Kanzler"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Run VACUUM , then stop . Then ( see below ) go .", "Run VACUUM, then stop. Then ( see below) go."),
+        ("use .NET and ... dots", "use .NET and ... dots"),
+        ("the value ; of x , y", "the value; of x, y"),
+    ],
+)
+def test_blank_before_punctuation_is_removed(text, shown):
+    snippet = make_snippet(ANALYZER, text, ["stop", "go", "y"])
+    assert snippet.text == shown
+    assert {snippet.text[start:end] for start, end in snippet.highlights} <= {"stop", "go", "y"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Network setup guide Network setup guide Every network setup needs a name server that answers.",
+        "Network setup guide Every network setup needs a name server that answers.",
+        "Network setup guide\nNot a sentence at all",
+    ],
+)
+def test_title_at_start_is_not_repeated(text):
+    for terms in (["network", "setup"], ["zebra"], ["sentenc", "server"]):
+        snippet = make_snippet(ANALYZER, text, terms, title="Network setup guide")
+        assert not snippet.text.startswith("Network setup guide"), terms
+
+
+@pytest.mark.parametrize("lead", ["", LONG])
+@pytest.mark.parametrize(
+    ("lang", "text", "query", "marked"),
+    [
+        ("de", "Die Haftpflichtversicherung zahlt.", "Versicherung", "Haftpflichtversicherung"),
+        ("en", "Written in C++ by hand.", "C++", "C++"),
+        ("en", "A Wi-Fi network.", "wifi", "Wi-Fi"),
+        ("en", "The iPhone15 is new.", "15", "iPhone15"),
+    ],
+)
+def test_other_spellings_are_highlighted(lead, lang, text, query, marked):
+    if (lead, query) != (LONG, "15"):  # a long text is searched for the first letters of terms
+        assert highlights(lead + text, ANALYZER.index_terms(query, lang), lang) == [marked]

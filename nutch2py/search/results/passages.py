@@ -55,6 +55,9 @@ def select_passages(text: str, matches: Sequence[TermMatch], length: int, title:
     if not candidates:
         return [_lead_passage(text, length, heading)]
     best, terms = max(candidates, key=lambda each: (each[0].score, -each[0].start))
+    if _is_title_only(text, best, heading):
+        lead = _lead_passage(text, length, heading)
+        return [best if _is_title_only(text, lead, heading) else lead]
     left = length - (best.end - best.start)
     if left < length // 4:
         return [best]
@@ -92,16 +95,26 @@ def _iter_candidates(
             first -= 1
         while last < len(matches) and matches[last][1] <= b:
             last += 1
-        inside = [term for _, _, term in matches[first:last]]
+        inside = [term for start_of_word, _, term in matches[first:last] if start_of_word >= a]
+        if not inside:  # the match is in a title at the start of the sentence
+            continue
         terms = frozenset(inside)
         value = len(terms) + _REPEAT_BONUS * min(len(inside) - len(terms), 3)
         if any(one[2] != two[2] and 0 < two[0] - one[1] <= 2 for one, two in pairwise(matches[first:last])):
             value += _ADJACENT_BONUS
         if _is_prose(text[a:b], whole):
             value += _PROSE_BONUS
-        if heading is not None and len(_normalize(heading.remove_from(text[a:b]))) < _MIN_SENTENCE_LENGTH:
-            value += _TITLE_PENALTY
-        yield Passage(a, b, whole, value), terms
+        passage = Passage(a, b, whole, value)
+        if _is_title_only(text, passage, heading):
+            passage = passage._replace(score=value + _TITLE_PENALTY)
+        yield passage, terms
+
+
+def _is_title_only(text: str, passage: Passage, heading: _TitleMatcher | None) -> bool:
+    """Return whether a passage has nothing but the title."""
+    if heading is None:
+        return False
+    return len(_normalize(heading.remove_from(text[passage.start : passage.end]))) < _MIN_SENTENCE_LENGTH
 
 
 def _borders_near_matches(text: str, matches: Sequence[TermMatch]) -> list[int]:
@@ -123,9 +136,11 @@ def _find_sentence(
     end = min(high, borders[number]) if number < len(borders) else high
     if low and start == low:  # a sentence longer than the reach: start at a word
         start = text.find(" ", low, begin) + 1 or low
-    while heading is not None and start < begin:
+    while heading is not None and start < end:
         title_end = heading.match_end(text, start)
-        if title_end < 0 or title_end > begin or text[title_end : title_end + 1].islower():
+        if title_end <= start or text[title_end : title_end + 1].islower():
+            break
+        if title_end > begin and end - title_end < _MIN_SENTENCE_LENGTH:
             break
         start = title_end
     while start < begin and text[start].isspace():
@@ -191,11 +206,20 @@ def _lead_passage(text: str, length: int, heading: _TitleMatcher | None) -> Pass
         start = border
     else:
         start = 0
+    start = _skip_title(text, start, heading)
     begin, end = start, min(len(text), start + length)
     if end < len(text):
         space = text.rfind(" ", max(begin, end - _CONTEXT // 2), end)
         end = space if space > begin else end
     return Passage(begin, end, end == len(text), 0.0)
+
+
+def _skip_title(text: str, start: int, heading: _TitleMatcher | None) -> int:
+    """Return the end of the titles that start at ``start``; ``start`` itself when nothing else follows."""
+    at = start
+    while heading is not None and (end := heading.match_end(text, at)) > at and not text[end : end + 1].islower():
+        at = end
+    return at if text[at : at + _MIN_SENTENCE_LENGTH].strip() else start
 
 
 def _is_prose(text: str, is_complete: bool) -> bool:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from nutch2py.backends.analysis.analyzer import Analyzer, TextToken
+from nutch2py.backends.analysis.compounds import COMPOUND_LANGUAGES
+from nutch2py.backends.analysis.filler_words import filler_words
 from nutch2py.backends.analysis.folding import fold_width
+from nutch2py.backends.analysis.stemming import analysis_language
+from nutch2py.backends.analysis.word_forms import name_spans
 from nutch2py.search.results.passages import select_passages
 from nutch2py.support.bounded_cache import bounded_cache
 
@@ -15,6 +20,8 @@ _MAX_ANALYSED_CHARACTERS = 60_000  # of a text (Solr's hl.maxAnalyzedChars is 51
 _HIGHLIGHT_EXTRA_LENGTH = 40
 SHORT_TEXT_LENGTH = 1_000
 """Characters: shorter texts are analysed completely."""
+_SIGNED_NAME = re.compile("plusplu|shar|dotn|objectiv")  # the stem of C++, C#, .NET or Objective-C
+_BLANK_BEFORE_PUNCTUATION = re.compile(r"(?<=[\w)\]\"'”’»])\s+(?=[.,;)\]](?:\s|$))")
 _ACCENTED = "\u00c0-\u024f\u1e00-\u1eff"
 
 
@@ -44,10 +51,11 @@ def make_snippet(
 ) -> Snippet:
     """Return the best passages of ``text`` for ``terms`` on one line, about ``length`` characters.
 
-    Passages are whole sentences where possible and do not repeat the ``title``. Without a match they come from the
+    Passages are whole sentences where possible and do not repeat the ``title``. Function and question words are
+    highlighted only when all terms are such words. Without a match they come from the
     start of the text. ``…`` separates passages and marks truncated sentences.
     """
-    wanted = frozenset(terms)
+    wanted = _without_filler_terms(analyzer, frozenset(terms), lang)
     analysed = text[:_MAX_ANALYSED_CHARACTERS]
     matches = find_matches(analyzer, analysed, wanted, lang) if wanted else []
     passages = select_passages(analysed, matches, length + (_HIGHLIGHT_EXTRA_LENGTH if matches else 0), title)
@@ -77,7 +85,22 @@ def _is_at_border(text: str, start: int) -> bool:
 
 def highlight_text(analyzer: Analyzer, text: str, terms: Iterable[str], lang: str = "en") -> Snippet:
     """Return a short text, such as a title, completely, with its highlights."""
-    return _cut_snippet(text, 0, len(text), find_matches(analyzer, text, frozenset(terms), lang))
+    wanted = _without_filler_terms(analyzer, frozenset(terms), lang)
+    return _cut_snippet(text, 0, len(text), find_matches(analyzer, text, wanted, lang))
+
+
+_filler_terms: weakref.WeakKeyDictionary[Analyzer, dict[str, frozenset[str]]] = weakref.WeakKeyDictionary()
+
+
+def _without_filler_terms(analyzer: Analyzer, terms: frozenset[str], lang: str) -> frozenset[str]:
+    """Return the terms that are no function or question words of a language; all terms when there is no other."""
+    code = lang if filler_words(lang) else "en"
+    by_language = _filler_terms.setdefault(analyzer, {})
+    fillers = by_language.get(code)
+    if fillers is None:
+        words = " ".join(sorted(filler_words(code)))
+        fillers = by_language[code] = frozenset(analyzer.index_terms(words, code))
+    return (terms - fillers) or terms
 
 
 def find_matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> list[tuple[int, int, str]]:
@@ -99,12 +122,38 @@ def _iter_candidate_tokens(analyzer: Analyzer, text: str, wanted: frozenset[str]
         yield from analyzer.tokens(text, lang)
         return
     known: dict[str, list[TextToken]] = {}
-    for match in _prefixes_pattern(wanted).finditer(fold_width(text)):
-        start, word = match.start(), match.group()
+    folded = fold_width(text)
+    spans = {match.span(): None for match in _prefixes_pattern(wanted).finditer(folded)}
+    if analysis_language(lang) in COMPOUND_LANGUAGES and any(len(term) > 2 for term in wanted):
+        spans |= dict.fromkeys(_iter_words_with(_parts_pattern(wanted), folded))
+    if any(_SIGNED_NAME.search(term) for term in wanted):
+        spans |= {(start, end): None for start, end, _ in name_spans(folded)}
+    for start, end in spans:
+        word = folded[start:end]
         if word not in known:
             known[word] = [token for token in analyzer.tokens(word, lang) if not wanted.isdisjoint(token.terms)]
         for token in known[word]:
             yield TextToken(start + token.start, start + token.end, token.terms)
+
+
+def _iter_words_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Yield the words with a match of a pattern after their first letter: they may be compounds."""
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        while start and text[start - 1].isalnum():
+            start -= 1
+        while end < len(text) and text[end].isalnum():
+            end += 1
+        if start < match.start():
+            yield start, end
+
+
+@bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
+def _parts_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
+    """Return a pattern of the first letters of terms within a word."""
+    prefixes = {term[:5] for term in wanted if len(term) > 2}
+    either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in prefix) for prefix in sorted(prefixes))
+    return re.compile(either, re.IGNORECASE)
 
 
 @bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
@@ -112,11 +161,11 @@ def _prefixes_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
     """Return a pattern of words with the prefixes of the terms."""
     prefixes = {term[: 3 if len(term) > 4 else 2 if len(term) > 2 else 1] for term in wanted}
     either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in prefix) for prefix in sorted(prefixes))
-    return re.compile(rf"(?<![^\W_])(?:{either})[^\W_]*(?:['’][^\W_]+)*", re.IGNORECASE)
+    return re.compile(rf"(?<![^\W_])(?:{either})[^\W_]*(?:\+\+|#|['’-][^\W_]+)*", re.IGNORECASE)
 
 
 def _cut_snippet(text: str, start: int, end: int, matches: Iterable[tuple[int, int, str]]) -> Snippet:
-    """Return ``text[start:end]`` with collapsed white space, and its highlights."""
+    """Return ``text[start:end]`` with collapsed white space and none before punctuation, and its highlights."""
     joined: list[tuple[int, int]] = []
     for a, b, _ in matches:
         if a >= start and b <= end:
@@ -138,7 +187,24 @@ def _cut_snippet(text: str, start: int, end: int, matches: Iterable[tuple[int, i
             pieces.append(word)
             size += len(word)
         at = b
-    return Snippet("".join(pieces).rstrip(), tuple(moved))
+    return _close_up_punctuation(Snippet("".join(pieces).rstrip(), tuple(moved)))
+
+
+def _close_up_punctuation(snippet: Snippet) -> Snippet:
+    """Return a snippet without the blanks before punctuation that stand where an element of the page ends."""
+    text, highlights = snippet
+    blanks = [match.span() for match in _BLANK_BEFORE_PUNCTUATION.finditer(text)]
+    if not blanks:
+        return snippet
+
+    def moved(offset: int) -> int:
+        return offset - sum(min(end, offset) - start for start, end in blanks if start < offset)
+
+    kept = "".join(
+        text[a:b]
+        for a, b in zip([0, *(end for _, end in blanks)], [*(start for start, _ in blanks), None], strict=True)
+    )
+    return Snippet(kept, tuple((moved(start), moved(end)) for start, end in highlights))
 
 
 def _fold_whitespace(text: str, blank_before: bool) -> str:
