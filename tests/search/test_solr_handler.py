@@ -10,6 +10,9 @@ OTHERWISE = {
     "pythons": "of the title's words Solr counts those alone that are no stop words",
     "Haus": "stemmed in English alone",
     "Häuser": "stemmed in English alone",
+    "東京 観光": "観光客 is one word to smartcn, once 観 is 观",
+    "Bücher Garten": "Gartenbau is not split there",
+    "Bücher über den Garten": "Gartenbau is not split there",
 }
 """Queries with other results in Solr, with the reasons."""
 

@@ -361,9 +361,10 @@ class _PlanBuilder:
         for alternative in unit.alternatives:
             if len(alternative) == 1:
                 rows += self._iter_clauses(alternative[0], field)
-            else:
-                parts = [self._dis_max(self._weigh([*self._iter_clauses(terms, field)])) for terms in alternative]
-                multiple.append(BooleanClause(must=tuple(parts)))
+                continue
+            parts = [self._weigh([*self._iter_clauses(terms, field)]) for terms in alternative]
+            if all(parts):
+                multiple.append(BooleanClause(must=tuple(map(self._dis_max, parts))))
         idfs = [
             self._term_idf(clause.field, clause.terms[0])
             for clause in rows
@@ -376,7 +377,8 @@ class _PlanBuilder:
         if not multiple:
             sums = [sum(self._term_idf(clause.field, term) for term in clause.terms) for clause in weighed]
             idf = shared if shared is not None else min(sums, default=0.0)
-            return _PlannedWord(self._dis_max(weighed or rows), idf, bool(weighed))
+            unmatched = rows or [*self._iter_clauses(unit.alternatives[0][0], field)]
+            return _PlannedWord(self._dis_max(weighed or unmatched), idf, bool(weighed))
         plans = [*([self._dis_max(weighed)] if weighed else []), *multiple]
         return _PlannedWord(_any_of(plans) or self._dis_max(rows), shared or 0.0, True)
 

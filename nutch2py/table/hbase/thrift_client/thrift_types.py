@@ -45,7 +45,7 @@ class _ColumnDescriptorType(Protocol):
 class _MutationType(Protocol):
     def __call__(
         self,
-        isDelete: bool = ...,
+        isDelete: bool = ...,  # noqa: N803 - the names in Hbase.thrift
         column: bytes = ...,
         value: bytes | None = ...,
         writeToWAL: bool = ...,  # noqa: N803
