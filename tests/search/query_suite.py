@@ -86,10 +86,22 @@ PAGES = {
     "maschine": ("de", "Nähmaschine", "Die Maschine näht. Wer eine sucht, findet gebrauchte Maschinen im Laden."),
     "strasse": ("de", "Straßen in München", "Die Straßen der Stadt München sind breit."),
     "buecher": ("de", "Bücher über Gärten", "Bücher über den Garten: Gärten im Frühling, Gärtner bei der Arbeit."),
+    "kfz": ("de", "Haftpflichtversicherung", "Eine Autoversicherung zahlt nach Unfällen."),
+    "csharp": ("en", "C# tutorial", "Classes in C# compile to .NET assemblies."),
+    "cpp": ("en", "C++ tutorial", "Templates in C++20 expand during compilation."),
+    "phone": ("en", "iPhone15 manual", "Connect by Wi-Fi."),
     "garten": ("de", "Gartenbau", "Der Gärtner liest Bücher nicht gern."),
 }
 
 QUERIES = {
+    # parts of compounds, names with signs, other spellings
+    "Haftpflicht": "kfz",
+    "Auto Versicherung": "kfz",
+    "C#": "csharp",
+    "C++": "cpp",
+    ".NET": "csharp",
+    "iphone 15": "phone",
+    "wifi": "phone",
     # English: several words, forms of words, stopwords, fields, quotes
     "package manager": "manager rights",
     "packages managers": "manager rights",
