@@ -29,6 +29,7 @@ OURS = {
     "url/rule_files.py": "lines of the user's files",
     "url/regex/regex_complexity.py": "expressions of the user's files",
     "backends/analysis/analyzer.py": "the configuration",
+    "backends/analysis/compounds.py": "the codes of languages that there are rules for",
     "backends/analysis/folding.py": "the text of a file of the configuration",
     "backends/analysis/stemming.py": "the codes of languages that there are rules for",
     "mapreduce/job_file.py": "a file of ours",

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from nutch2py.backends.analysis.filler_words import filler_words
+from nutch2py.support.bounded_cache import word_cache
 
 _MAX_LENGTH = 40  # characters of a word that is divided
 _MAX_PARTS = 5
@@ -104,11 +105,12 @@ _ALLOWED_FILLERS = frozenset({"mehr", "selbst", "neben", "hele", "itse", "själv
 
 
 class CompoundSplitter:
-    """Divides words of one language. ``split`` is pure; callers cache it."""
+    """Divides words of one language, and remembers their parts."""
 
     def __init__(self, language: str, costs: dict[str, float]) -> None:
         self._rules = _RULES[language]
         self._whole_costs = costs
+        self._parts_by_word = word_cache(self._divide)
         fillers = filler_words(language) - _ALLOWED_FILLERS
         self._costs = {
             word: cost
@@ -121,6 +123,9 @@ class CompoundSplitter:
 
     def split(self, word: str) -> tuple[str, ...]:
         """Return the words that make up a compound, in lower case and without links; empty for any other word."""
+        return self._parts_by_word[word]
+
+    def _divide(self, word: str) -> tuple[str, ...]:
         word = word.replace("ß", "ss")
         rules, length = self._rules, len(word)
         if not rules.min_length <= length <= _MAX_LENGTH or self._whole_costs.get(word, 9.0) < _MIN_WHOLE_COST:

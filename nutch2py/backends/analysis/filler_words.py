@@ -1,7 +1,7 @@
 """Function and question words by language: words that say little about what a query looks for.
 
 The lists hold articles, pronouns, prepositions, conjunctions, auxiliary verbs, and the words that introduce a question.
-Words that name a subject in another sense are absent (German ``Arm``, English ``will`` as a noun is rare enough). The
+Words that often name a subject (``find``, German ``Arm``) are absent. The
 lists weight words of queries; pages are indexed with all their words.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+
+from nutch2py.support.bounded_cache import bounded_cache
 
 _WORDS = {
     "en": """
@@ -346,7 +347,7 @@ FILLER_LANGUAGES = frozenset(_WORDS)
 """Codes of the languages that have a list."""
 
 
-@lru_cache(maxsize=64)
+@bounded_cache(maxsize=256, max_key_length=32)
 def filler_words(language: str) -> frozenset[str]:
     """Return the function and question words of a language, in lower case; an empty set for an unknown language.
 

@@ -94,7 +94,7 @@ _filler_terms: weakref.WeakKeyDictionary[Analyzer, dict[str, frozenset[str]]] = 
 
 def _without_filler_terms(analyzer: Analyzer, terms: frozenset[str], lang: str) -> frozenset[str]:
     """Return the terms that are no function or question words of a language; all terms when there is no other."""
-    code = lang if filler_words(lang) else "en"
+    code = lang.strip().lower().replace("_", "-").partition("-")[0] if filler_words(lang) else "en"
     by_language = _filler_terms.setdefault(analyzer, {})
     fillers = by_language.get(code)
     if fillers is None:
