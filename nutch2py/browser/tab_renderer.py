@@ -94,7 +94,7 @@ class TabRenderer:
         robots_check: RobotsCheck,
     ) -> None:
         self._robots_check, self.robots_denied = robots_check, 0
-        self._tab, self._settings, self._url, self._response, self._max_bytes = tab, settings, url, response, max_bytes
+        self._tab, self._settings, self.url, self._response, self._max_bytes = tab, settings, url, response, max_bytes
         self._traffic: ContextTraffic = tab.traffic
         self._finished = asyncio.get_running_loop().create_future()  # set when all waits end
         self._blocked_types = [
@@ -145,7 +145,7 @@ class TabRenderer:
         if self._redirect_url:
             return PageSnapshot(
                 self._response.content,
-                RenderedPage(self._url, original_content=self._response.content, redirect_url=self._redirect_url),
+                RenderedPage(self.url, original_content=self._response.content, redirect_url=self._redirect_url),
             )
         if self._navigated:
             with suppress(TimeoutError):
@@ -172,7 +172,7 @@ class TabRenderer:
             async with asyncio.timeout(GRACE_SECONDS):
                 for event, handler in self._event_handlers.items():
                     self._page.remove_listener(event, handler)
-                parts = urlsplit(self._url)
+                parts = urlsplit(self.url)
                 origin = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
                 if self._is_reusable and await reset_tab(self._page, self._session, self._evaluate):
                     self._tab.blank_page = self._page
@@ -350,7 +350,7 @@ class TabRenderer:
 
     async def _load_page(self, waits: tuple[WaitCondition, ...]) -> None:
         """Load the page in place of the blank one, without history, and wait as the rules require."""
-        await self._evaluate(f"location.replace({json.dumps(self._url)})")
+        await self._evaluate(f"location.replace({json.dumps(self.url)})")
         await self._dom_loaded
         for wait in waits:
             await self._wait_for(wait)
@@ -442,7 +442,7 @@ class TabRenderer:
         content = content[:limit]
         if document["url"].startswith("chrome-error:"):
             raise PageRenderError("", "the browser does not render it")
-        url = document["url"] if document["url"].startswith(("http://", "https://")) else self._url
+        url = document["url"] if document["url"].startswith(("http://", "https://")) else self.url
         self._is_reusable = not (self._limits_hit or self._popup_count)
         rendered = RenderedPage(
             url, tuple(self._limits_hit), self._response.content, "", size, await self._take_screenshot()

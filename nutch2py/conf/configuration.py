@@ -93,10 +93,10 @@ class Configuration:
         conf = cls(conf_dirs=folders)
         # the shipped defaults always come first: a Nutch 2 folder's own nutch-default.xml lacks our properties
         for folder in reversed(folders):
-            conf._read_file(folder / "nutch-default.xml")
+            conf.add_file(folder / "nutch-default.xml")
         conf._default_names = frozenset(conf._properties)
         for folder in reversed(folders):
-            conf._read_file(folder / "nutch-site.xml")
+            conf.add_file(folder / "nutch-site.xml")
         for name, value in (overrides or {}).items():
             conf.set(name, value)
         return conf
@@ -119,7 +119,12 @@ class Configuration:
                 found.append((name, near[0] if near else ""))
         return sorted(found)
 
-    def _read_file(self, path: Path) -> None:
+    def add_file(self, path: Path) -> None:
+        """Set the properties of a file in Hadoop's XML format; final ones keep their value. A missing file is ignored.
+
+        Raises:
+            ConfigurationError: the file is unreadable or not XML.
+        """
         if not path.is_file():
             return
         try:

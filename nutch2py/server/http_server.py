@@ -20,7 +20,14 @@ _BACKLOG = 256
 
 
 class HttpServer:
-    """The application on a port. It listens from construction on; ``run`` serves."""
+    """The application on a port. It listens from construction on; ``run`` serves.
+
+    Attributes:
+        address: Host and port.
+        is_local: Whether only this machine can connect.
+        app: The ASGI application.
+        uvicorn_server: The server below, with its state and connections.
+    """
 
     def __init__(self, conf: Configuration, address: tuple[str, int], property_prefix: str = "serve") -> None:
         """``property_prefix``: prefix of the address properties, for messages."""
@@ -33,7 +40,7 @@ class HttpServer:
             self.close()
             raise
         self.app.state.authorizer.context.stop_server = self.stop
-        self._uvicorn = uvicorn.Server(uvicorn_config(self.app))
+        self.uvicorn_server = uvicorn.Server(uvicorn_config(self.app))
 
     @property
     def url(self) -> str:
@@ -44,13 +51,13 @@ class HttpServer:
     def run(self) -> None:
         """Serve until :meth:`stop` or a signal in the main thread, which is raised again after shutdown."""
         try:
-            self._uvicorn.run([self._socket])
+            self.uvicorn_server.run([self._socket])
         finally:
             self.close()
 
     def stop(self) -> None:
         """Stop a server that runs in another thread."""
-        self._uvicorn.should_exit = True
+        self.uvicorn_server.should_exit = True
 
     def close(self) -> None:
         """Close the port."""

@@ -120,6 +120,7 @@ _LANGUAGE_NAMES: dict[str, tuple[str, str, str]] = {
     "vi": ("Vietnamese", "Vietnamesisch", "越南语"), "id": ("Indonesian", "Indonesisch", "印度尼西亚语"),
     "unknown": ("unknown", "unbekannt", "未知"),
 }  # fmt: skip
+"""Texts by key, in the order of :data:`LANGUAGES`."""
 _LANGUAGE_RANGE = re.compile(r"\s*([A-Za-z]{1,8})(?:-[\w-]*)?\s*+(?:;\s*+q=([0-9.]{1,6})\s*)?")
 
 

@@ -63,9 +63,9 @@ class HostResolver:
 
     def __init__(self, hosts: HostsFile, size: int = 65_536) -> None:
         self._hosts = hosts
-        self.resolve = bounded_cache(size)(self._resolve)
+        self.resolve = bounded_cache(size)(self.resolve_uncached)
 
-    def _resolve(self, host: str) -> str | None:
+    def resolve_uncached(self, host: str) -> str | None:
         """Return the address, None if the name cannot be resolved."""
         host = host.strip("[]")
         found = self._hosts.lookup(host)

@@ -25,12 +25,12 @@ _MAX_CHARACTERS = 1024  # of a name before mapping, which may remove characters
 
 def host_to_ascii(host: str) -> str:
     """Return the ``xn--`` form of a host by IDNA 2008; raise ValueError for an invalid host name."""
-    return _uts46(host)
+    return convert_host_by_uts46(host)
 
 
 def host_to_unicode(host: str) -> str:
     """Return the Unicode form of a host by IDNA 2008; raise ValueError for a label that cannot be decoded."""
-    ascii_host = _uts46(host)
+    ascii_host = convert_host_by_uts46(host)
     return ".".join(_decode_label(label) for label in ascii_host.split("."))
 
 
@@ -40,7 +40,7 @@ def _check_characters(host: str) -> None:
 
 
 @bounded_cache(4096)
-def _uts46(host: str) -> str:
+def convert_host_by_uts46(host: str) -> str:
     """Map, validate and encode with the WHATWG host parser (UTS 46, non-transitional), then check the lengths."""
     import url as whatwg
 

@@ -335,7 +335,7 @@ def test_page_blocking_driver_does_not_affect_others(
     take, give_up = tab_renderer.TabRenderer._take_snapshot, browser_process.BrowserProcess.give_up
 
     async def snapshot(showing: tab_renderer.TabRenderer) -> PageSnapshot:
-        if showing._url.endswith("/stuck") and (alone or len(homes) == 1):
+        if showing.url.endswith("/stuck") and (alone or len(homes) == 1):
             await asyncio.Event().wait()
         return await take(showing)
 

@@ -117,7 +117,7 @@ def test_ipv6_only_result_is_retried_soon_without_ipv4_answer(server: NameServer
     async def with_ipv6(names: DnsCache) -> float:
         names.has_ipv6 = True
         assert await names.resolve("v6first-8.soon.test") == ("2001:db8::",)
-        return names._cache["v6first-8.soon.test"].expires_at - time.monotonic()
+        return names.results["v6first-8.soon.test"].expires_at - time.monotonic()
 
     assert 0 < ask(server, with_ipv6)[0] <= 10
 
@@ -129,7 +129,7 @@ def test_c_ares_cache_is_bounded(server: NameServer) -> None:
         await names.resolve("kept.test")
         for number in range(QUERIES_PER_RESET):
             await names.resolve(f"n{number}.kept.test")
-        names._cache.clear()
+        names.results.clear()
         await names.resolve("kept.test")
         return server.asked["kept.test", 1]
 
@@ -231,7 +231,7 @@ def test_cache_is_bounded_and_evicts_oldest(server: NameServer, monkeypatch: pyt
     async def five(names: DnsCache) -> list[str]:
         for number in range(5):
             await names.resolve(f"n{number}.bound.test")
-        return [*names._cache]
+        return [*names.results]
 
     assert ask(server, five)[0] == [f"n{number}.bound.test" for number in (2, 3, 4)]
 

@@ -40,14 +40,14 @@ class Table:
         self.named = self.read = self.reads = 0
 
     def rows(self) -> RowSource:
-        return RowSource(self._names(), self._read)
+        return RowSource(self._names(), self.read_rows)
 
     def _names(self) -> Iterator[tuple[str, str]]:
         for url in self.urls:
             self.named += 1
             yield reverse_url(url), url
 
-    def _read(self, keys: Sequence[str]) -> list[FetchItem]:
+    def read_rows(self, keys: Sequence[str]) -> list[FetchItem]:
         self.reads += 1
         self.read += len(keys)
         urls = [unreverse_url(key) for key in keys]
@@ -58,7 +58,12 @@ class Run:
     """A run without a network: requests finish when ``ends`` returns true for their host."""
 
     def __init__(
-        self, table: Table, capacity: int = CAPACITY, deadline: float = float("inf"), **properties: str
+        self,
+        table: Table,
+        capacity: int = CAPACITY,
+        deadline: float = float("inf"),
+        source: RowSource | None = None,
+        **properties: str,
     ) -> None:
         values = {"fetcher.server.delay": "0", "http.agent.name": "probe"}
         conf = Configuration.load(overrides=values | {name.replace("_", "."): v for name, v in properties.items()})
@@ -69,7 +74,7 @@ class Run:
         self.refused: list[str] = []
         self.feeder = QueueFeeder(
             self.state,
-            table.rows(),
+            source or table.rows(),
             capacity,
             QueueIdResolver(conf),
             None,
@@ -180,7 +185,7 @@ def test_host_over_page_limit_is_not_spilled() -> None:
 def test_limit_counts_spilled_and_loading_items(limit: str, is_reading: bool) -> None:
     table = Table(mixed(1, 3000, 0, 0))
     reading, over = threading.Event(), threading.Event()
-    read, taken = table._read, 0
+    read, taken = table.read_rows, 0
 
     def wait_for_the_limit(keys: Sequence[str]) -> list[FetchItem]:
         if is_reading and table.reads > 3:
@@ -201,7 +206,7 @@ def test_limit_counts_spilled_and_loading_items(limit: str, is_reading: bool) ->
             run.feeder.wake()
         return False
 
-    table._read = wait_for_the_limit  # type: ignore[method-assign]
+    table.read_rows = wait_for_the_limit  # type: ignore[method-assign]
     run = Run(table, deadline=time.time() + 3600)
     asyncio.run(run.until(lambda _: True, look))
     counters = run.state.report.counters
@@ -254,8 +259,7 @@ def test_available_items_are_not_prefetched(fetch_conf: Configuration) -> None:
             taken += 1
             yield item(f"http://a.test:1/{number}")
 
-    run = Run(Table([]))
-    run.feeder._source = RowSource.from_items(items())
+    run = Run(Table([]), source=RowSource.from_items(items()))
     asyncio.run(run.until(lambda _: False, lambda: run.queues.total_size == CAPACITY - 1))
     assert taken == CAPACITY
 
@@ -306,8 +310,8 @@ def test_spilled_keys_use_no_memory() -> None:
     keys = Spill()
     for number in range(200_000):
         keys.append(f"q{number % 3}", f"org.example.h{number % 3}:http/{number}")
-    held = sum(len(each.head) + len(each.tail) for each in keys._queues.values())
-    places = sum(len(each.chunk_offsets) for each in keys._queues.values())
+    held = sum(len(each.head) + len(each.tail) for each in keys.queues.values())
+    places = sum(len(each.chunk_offsets) for each in keys.queues.values())
     assert held <= 3 * 64
     assert places <= 200_000 / 64
     assert keys.take("q1", 2) == ["org.example.h1:http/1", "org.example.h1:http/4"]

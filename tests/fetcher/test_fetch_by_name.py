@@ -136,7 +136,7 @@ def test_queues_by_ip_use_configured_servers_without_blocking(
     def blocking(_: HostResolver, host: str) -> str:
         raise AssertionError(f"{host} is asked of the system")
 
-    monkeypatch.setattr(HostResolver, "_resolve", blocking)
+    monkeypatch.setattr(HostResolver, "resolve_uncached", blocking)
     site.on("/p", Reply(body=b"<p>words"))
     by_name.conf.set("fetcher.queue.mode", "byIP")
     by_name.conf.set("fetcher.server.delay", "0.3")
@@ -159,7 +159,7 @@ def test_queues_by_ip_resolve_redirect_targets(
     def blocking(_: HostResolver, host: str) -> str:
         raise AssertionError(f"{host} is asked of the system")
 
-    monkeypatch.setattr(HostResolver, "_resolve", blocking)
+    monkeypatch.setattr(HostResolver, "resolve_uncached", blocking)
     site.on("/p", Reply(body=b"<p>words"))
     targets = {name: site.url("/p", name) for name in ("slow-100.test", "none.test")}
     for path, target in zip(("/moved", "/lost"), targets.values(), strict=True):

@@ -47,7 +47,7 @@ def test_http_protocol_public_cases(cases: Cases, site: ScriptedSite, crawl: Cra
         path = case["args"].get("path") or case["input"]["path"]
         wanted = case["args"].get("server_expects_request_path", path)
         site.on(wanted, raw_reply(case))
-        site._counts.clear()
+        site.request_counts.clear()
         page = crawl(site.url(path), http_content_limit="65536", http_accept_malformed="true")
         status = page.protocol_status or ProtocolStatus(0)
         good = CODES[status.code] == expect["status"] and site.seen[-1].path == wanted

@@ -102,7 +102,7 @@ def test_empty_queue_is_removed_after_delay(conf: Configuration) -> None:
     clock.now += 6
     assert queues.get() is None
     assert queues.next_ready_time() is None
-    assert not queues._queues
+    assert not queues.queues
 
 
 def test_queues_are_served_round_robin(conf: Configuration) -> None:
@@ -164,7 +164,7 @@ def test_item_time_is_independent_of_queue_count(conf: Configuration) -> None:
         queues.finish(item)
         handled += 1
     assert handled == 5_000
-    assert len(queues._ready_heap) == 5_000  # each queue stands in the heap once
+    assert queues.scheduled_count == 5_000
 
 
 def test_item_time_is_independent_of_queue_length(conf: Configuration) -> None:
@@ -217,7 +217,7 @@ def _fill(number: int) -> tuple[int, int, float]:
         assert item is not None
         queues.count_exception(item)
         queues.finish(item)
-    held = len(queues._queues)
+    held = len(queues.queues)
     for n in range(number):
         queues.add(FetchItem(f"{n}b", f"http://h{n}.example.org/b", page, f"h{n}.example.org"))
     assert queues.get() is None  # every server is still to be left alone
@@ -272,9 +272,9 @@ def test_unlimited_hosts_use_bounded_memory(conf: Configuration, monkeypatch: py
                     queues.count_exception(item, is_server_failure=number % 2 == 0)
         clock.now += 6
         queues.get()
-    assert len(queues._queues) <= 110
-    assert len(queues._idle_queues) <= 100
-    assert len(queues._page_counts) <= 200
+    assert len(queues.queues) <= 110
+    assert len(queues.idle_queue_ids) <= 100
+    assert len(queues.page_counts) <= 200
     assert [queues.add(FetchItem("l", "l", WebPage(), "large")) for _ in range(2)] == ["", "AboveMaxPagesInQueue"]
 
 

@@ -232,8 +232,8 @@ def test_only_candidate_rules_are_matched() -> None:
     rules = parse_robots(FILES["wild"](ROBOTS_MAX_BYTES - 1000), ("probe",))
     (group,) = rules._rule_sets
     path = robots_path("http://a.test/page-12345.html")
-    tried = sum(len(group._wildcards[gram]) for gram in group._find_grams(path))
-    assert len(group._find_grams(path)) < 30
+    tried = sum(len(group.wildcards[gram]) for gram in group.find_grams(path))
+    assert len(group.find_grams(path)) < 30
     assert tried < 30
     assert not rules.is_allowed("http://a.test/page-12345.html")
     assert rules.is_allowed("http://a.test/page-.html")
@@ -338,8 +338,8 @@ def test_rules_cache_evicts_least_recently_used_by_bytes(conf: Configuration) ->
             await cache.get_rules(f"http://h{number}.test/")
             await cache.get_rules("http://h0.test/")
             assert cache.size_bytes <= most
-        assert cache.size_bytes == sum(rules.size_bytes + 500 for rules, _ in cache._rules.values())
-        assert len(cache._rules) == 2
+        assert cache.size_bytes == sum(rules.size_bytes + 500 for rules, _ in cache.entries.values())
+        assert len(cache.entries) == 2
 
     asyncio.run(ask())
     assert len(web.asked) == 20  # that of h0, used all the time, was never dropped
@@ -353,7 +353,7 @@ def test_small_rules_of_many_sites_fit_cache(conf: Configuration) -> None:
             await cache.get_rules(f"http://h{number}.test/")
 
     asyncio.run(ask())
-    assert len(cache._rules) == 500
+    assert len(cache.entries) == 500
     assert cache.size_bytes < 500 * 2000
 
 

@@ -55,7 +55,7 @@ def xml_conf() -> Run:
         (folder / "nutch-site.xml").write_bytes(data)
         made = defaults.copy()
         made.conf_dirs = [folder]
-        made._read_file(folder / "nutch-site.xml")
+        made.add_file(folder / "nutch-site.xml")
         made.unknown_properties()
         for name in [*made][:50]:
             made.get(name)

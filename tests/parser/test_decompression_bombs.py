@@ -236,11 +236,11 @@ def test_page_with_excessive_standard_processing_is_limited(parsing: ParseWorker
     """Each is small; its text and links are found, and the process that parses it lives on."""
     page = b"<title>t</title><a href=/l>l</a>" + PAGES[name]
     assert parse(parsing, "before.html", b"<title>t", "text/html").title == "t"
-    child = parsing._worker
+    worker_pid = parsing.worker_pid
     found = parse(parsing, "bomb.html", page, "text/html")
     assert (found.major, found.title) == (ParseStatusCode.SUCCESS, "t")
     assert "http://h.test/l" in [link.url for link in found.outlinks]
-    assert parsing._worker is child
+    assert parsing.worker_pid == worker_pid is not None
 
 
 @pytest.mark.parametrize(("properties", "name", "reason"), [

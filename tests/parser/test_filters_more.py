@@ -28,11 +28,11 @@ def test_regex_rules_set_fields(conf: Configuration) -> None:
 
 
 def test_regex_rules_are_read_from_file(conf: Configuration, tmp_path: Any) -> None:
-    assert RegexParseFilter(conf)._rules == []
+    assert RegexParseFilter(conf).rules == []
     (tmp_path / "rules.txt").write_text("a text b", encoding="utf-8")
     conf.conf_dirs.insert(0, tmp_path)
     conf.set("parsefilter.regex.file", "rules.txt")
-    assert [rule.field for rule in RegexParseFilter(conf)._rules] == ["a"]
+    assert [rule.field for rule in RegexParseFilter(conf).rules] == ["a"]
 
 
 @pytest.mark.parametrize("line", ["field", "field body x", "field text (", "field text"])

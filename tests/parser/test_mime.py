@@ -9,7 +9,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.parser.mime.mime_table import DEFAULT_MIME_TYPES_FILE, MimeTable, _unescape
+from nutch2py.parser.mime.mime_table import DEFAULT_MIME_TYPES_FILE, MimeTable, unescape_magic
 from nutch2py.parser.mime.mime_types import detect_content_type, get_mime_resolver, is_text
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -136,7 +136,7 @@ def test_first_byte_index_excludes_no_match(conf: Configuration) -> None:
     table = MimeTable.load(conf)
     root = conf.resource_xml(DEFAULT_MIME_TYPES_FILE)
     assert root is not None
-    values = {_unescape(match.get("value", "")) for match in root.iter("match")}
+    values = {unescape_magic(match.get("value", "")) for match in root.iter("match")}
     heads = [bytes([first]) + b" more" for first in range(256)]
     heads += [head for value in values if value for head in (value, value.lower(), value.upper(), b"x" + value)]
     assert len(heads) > 400

@@ -14,8 +14,8 @@ def test_link_cache_is_bounded_and_transparent(monkeypatch: pytest.MonkeyPatch) 
     accepted = []
     for url in written:
         accepted.append(rules.accept(url))
-        assert len(rules._accept_cache) <= 4
-        assert long not in rules._accept_cache
+        assert len(rules.accept_cache) <= 4
+        assert long not in rules.accept_cache
     assert accepted == ["http://a.example.com/p"] * 30 + [None, long, long]
 
 

@@ -247,7 +247,7 @@ from tests.parser.pages import KEY, fetched
 conf = Configuration.load(overrides={"http.agent.name": "x", "parser.timeout": "0", "parser.html.max.attributes": "0"})
 parsing = ParseWorkerClient(conf)
 parsing.parse_row(KEY, fetched(b"<title>first"))
-print(parsing._worker._process.pid, flush=True)
+print(parsing.worker_pid, flush=True)
 parsing.parse_row(KEY, fetched(b"<p " + b" ".join(b"b%d" % number for number in range(200_000)) + b">"))
 """
 
@@ -285,6 +285,6 @@ def test_slow_domain_memory_is_bounded(conf: Configuration, monkeypatch: pytest.
     for number in range(1000):
         budget.record(f"com.d{number}:http/", 20.0)
         budget.record(f"com.fine{number}:http/", 0.5)
-    assert len(budget._used_seconds) <= 100
+    assert len(budget.used_seconds) <= 100
     assert budget.allowed_seconds("com.evil.www:https/x") == 1.0
     assert budget.allowed_seconds("com.d999:http/") == 30.0

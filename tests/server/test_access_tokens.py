@@ -160,11 +160,11 @@ def test_flood_of_wrong_keys_is_limited_without_memory(keyed):
     rate.per_second = 0.001
     statuses = [ask(server, "GET", SEARCH, bearer(f"wrong-{number}"))[0] for number in range(30)]
     assert statuses == [401, *[429] * 29]
-    assert [*rate._buckets] == [("address", "127.0.0.1")]
+    assert rate.tracked_clients == [("address", "127.0.0.1")]
     many = RateLimiter(1)
     for number in range(10_000):
         many.check(("address", f"192.0.2.{number}"))
-    assert len(many._buckets) == 4096
+    assert len(many.tracked_clients) == 4096
 
 
 @pytest.mark.parametrize("per_second", [0.001, 0.3, 0.5, 1.0, 3.0, 50.0])

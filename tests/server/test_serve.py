@@ -87,7 +87,7 @@ def test_response_is_sent_immediately(server):
     with socket.create_connection(server.address) as client:
         client.sendall(b"GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert client.recv(12) == b"HTTP/1.1 200"
-        (connection,) = server._uvicorn.server_state.connections
+        (connection,) = server.uvicorn_server.server_state.connections
         ours = connection.transport.get_extra_info("socket")
         assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 

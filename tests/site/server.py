@@ -76,7 +76,7 @@ class ScriptedSite:
         self.seen: list[Seen] = []
         self.most_at_once = 0
         self._now = 0
-        self._counts: Counter[str] = Counter()
+        self.request_counts: Counter[str] = Counter()
         self._connections = 0
         self._ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="site", daemon=True)
@@ -146,8 +146,8 @@ class ScriptedSite:
         self.most_at_once = max(self.most_at_once, self._now)
         key = host + path if host + path in self.replies else path
         replies = self.replies.get(key) or [Reply(404, b"not here", reason="Not Found")]
-        reply = replies[min(self._counts[key], len(replies) - 1)]
-        self._counts[key] += 1
+        reply = replies[min(self.request_counts[key], len(replies) - 1)]
+        self.request_counts[key] += 1
         try:
             if reply.hang:
                 await asyncio.sleep(reply.hang)

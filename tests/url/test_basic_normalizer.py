@@ -51,7 +51,7 @@ def test_basic_fast_path_equals_slow_path(normalizer: BasicURLNormalizer, url: s
         quick = normalizer.normalize(url, "default")
     except ValueError:
         return
-    assert quick == normalizer._normalize(url.strip())
+    assert quick == normalizer.normalize_by_all_rules(url.strip())
 
 
 @pytest.mark.parametrize("normalizer", [NUTCH_2, NUTCH_1])

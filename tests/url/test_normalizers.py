@@ -53,7 +53,7 @@ def test_normalizer_cache_is_bounded(conf: Configuration) -> None:
     normalizers = URLNormalizers(conf)
     for number in range(20_000):
         assert normalizers.normalize(f"http://A.org/{number}") == f"http://a.org/{number}"
-    assert len(normalizers._cache) <= 16_384
+    assert len(normalizers.cache) <= 16_384
 
 
 def test_recorded_urls_are_canonical(conf: Configuration, recording: Path) -> None:

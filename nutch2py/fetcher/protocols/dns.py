@@ -106,6 +106,10 @@ class DnsCache:
         servers: ``address`` or ``address:port``; empty for the servers of the system.
         timeout: Total time for one host, in seconds.
         uses_cares: False if each library uses the system resolver itself.
+
+    Attributes:
+        results: Cached results by host, the oldest first; expired ones included.
+        has_ipv6: Whether IPv6 addresses are reachable; else they are queried only for hosts without an IPv4 address.
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class DnsCache:
         self.hosts_file, self.uses_cares = hosts_file, uses_cares
         self.stats = DnsStats()
         self._servers, self._timeout = servers, timeout
-        self._cache: OrderedDict[str, DnsResult] = OrderedDict()
+        self.results: OrderedDict[str, DnsResult] = OrderedDict()
         self._pending: dict[str, asyncio.Task[DnsResult]] = {}
         self._resolver: _AresResolver | None = None
         self._isolated_resolvers: dict[str, _AresResolver] = {}
@@ -146,7 +150,7 @@ class DnsCache:
         if listed:
             return tuple(listed)
         name = host.lower()
-        cached = self._cache.get(name)
+        cached = self.results.get(name)
         if cached is not None and cached.expires_at > time.monotonic():
             if cached.error is not None:
                 raise _copy_error(cached.error)
@@ -201,10 +205,10 @@ class DnsCache:
                 self.stats.unanswered += 1
             else:
                 self.stats.unknown += 1
-        self._cache[name] = result
-        self._cache.move_to_end(name)
-        if len(self._cache) > MAX_CACHED_NAMES:
-            self._cache.popitem(last=False)
+        self.results[name] = result
+        self.results.move_to_end(name)
+        if len(self.results) > MAX_CACHED_NAMES:
+            self.results.popitem(last=False)
         return result
 
     async def _query_with_retries(self, name: str) -> DnsResult:

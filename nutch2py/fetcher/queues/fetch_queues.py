@@ -110,7 +110,15 @@ class FetchItemQueue:
 
 
 class FetchItemQueues:
-    """All queues of a run; ``clock`` returns seconds."""
+    """All queues of a run; ``clock`` returns seconds.
+
+    Attributes:
+        queues: Queues in memory by id: those with pages, and idle ones with a state that must not be lost.
+        idle_queue_ids: Ids of queues without waiting pages, the longest idle first.
+        page_counts: Pages accepted so far by queue id.
+        total_size: Number of waiting pages.
+        has_bookings: Whether any extra request was booked.
+    """
 
     def __init__(self, conf: Configuration, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -121,9 +129,9 @@ class FetchItemQueues:
         self._exception_delay = conf.get_float("fetcher.exceptions.per.queue.delay", self._crawl_delay)
         self._clear_after = conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800)
         self._max_pages = conf.get_int("fetcher.max.pages.per.queue", 100_000)
-        self._page_counts: Counter[str] = Counter()  # pages accepted so far
-        self._queues: dict[str, FetchItemQueue] = {}
-        self._idle_queues: dict[str, None] = {}  # queues without waiting pages, longest idle first
+        self.page_counts: Counter[str] = Counter()
+        self.queues: dict[str, FetchItemQueue] = {}
+        self.idle_queue_ids: dict[str, None] = {}
         self._ready_heap: list[tuple[float, int, FetchItemQueue]] = []
         self._order = count()
         self.total_size = 0
@@ -131,11 +139,11 @@ class FetchItemQueues:
 
     def __len__(self) -> int:
         """Return the number of queues that have pages waiting or in progress."""
-        return sum(1 for queue in self._queues.values() if queue.size or queue.in_progress)
+        return sum(1 for queue in self.queues.values() if queue.size or queue.in_progress)
 
     def get_queue(self, queue_id: str, host_settings: HostFetchSettings | None = None) -> FetchItemQueue:
         """Return the queue of an id, creating it with ``host_settings`` if it is new."""
-        queue = self._queues.get(queue_id)
+        queue = self.queues.get(queue_id)
         if queue is None:
             threads = (
                 host_settings.max_threads if host_settings and host_settings.max_threads is not None else self._threads
@@ -150,25 +158,25 @@ class FetchItemQueues:
                 if host_settings and host_settings.min_crawl_delay_ms is not None
                 else self._min_crawl_delay
             )
-            queue = self._queues[queue_id] = FetchItemQueue(queue_id, max(1, threads), delay, min_delay)
+            queue = self.queues[queue_id] = FetchItemQueue(queue_id, max(1, threads), delay, min_delay)
         return queue
 
     def queue_size(self, queue_id: str) -> int:
         """Return the number of waiting pages of a queue."""
-        queue = self._queues.get(queue_id)
+        queue = self.queues.get(queue_id)
         return 0 if queue is None else queue.size
 
     def has_request_in_progress(self, queue_id: str) -> bool:
         """Return whether a queue has an active request."""
-        queue = self._queues.get(queue_id)
+        queue = self.queues.get(queue_id)
         return queue is not None and queue.in_progress > 0
 
     def skip_counter(self, queue_id: str) -> str:
         """Return the counter of pages skipped by a closed or full queue, or "" if it accepts pages."""
-        queue = self._queues.get(queue_id)
+        queue = self.queues.get(queue_id)
         if queue is not None and queue.is_closed:
             return "AboveExceptionThresholdInQueue"
-        return "AboveMaxPagesInQueue" if 0 <= self._max_pages <= self._page_counts[queue_id] else ""
+        return "AboveMaxPagesInQueue" if 0 <= self._max_pages <= self.page_counts[queue_id] else ""
 
     def add(self, item: FetchItem) -> str:
         """Add an item to its queue; return the counter of skipped pages if the queue accepts none."""
@@ -177,7 +185,7 @@ class FetchItemQueues:
             return skip_counter
         if self._max_pages >= 0:
             self._count_page(queue.id)
-        self._idle_queues.pop(queue.id, None)
+        self.idle_queue_ids.pop(queue.id, None)
         queue.items.append(item)
         self.total_size += 1
         self._schedule(queue)
@@ -198,8 +206,8 @@ class FetchItemQueues:
                 self._schedule(queue)
             elif not queue.size:
                 if not queue.in_progress and not queue.is_closed and not self._has_recent_failures(queue, now):
-                    self._queues.pop(queue.id, None)
-                    self._idle_queues.pop(queue.id, None)
+                    self.queues.pop(queue.id, None)
+                    self.idle_queue_ids.pop(queue.id, None)
                 else:
                     self._mark_idle(queue)
             else:
@@ -214,21 +222,26 @@ class FetchItemQueues:
 
     def _mark_idle(self, queue: FetchItemQueue) -> None:
         """Keep a queue without waiting pages, and drop the longest idle one above the limit."""
-        self._idle_queues[queue.id] = None
-        if len(self._idle_queues) > MAX_IDLE_QUEUES:
-            oldest = next(iter(self._idle_queues))
-            del self._idle_queues[oldest]
-            if not (self._queues[oldest].in_progress or self._queues[oldest].size):
-                del self._queues[oldest]
+        self.idle_queue_ids[queue.id] = None
+        if len(self.idle_queue_ids) > MAX_IDLE_QUEUES:
+            oldest = next(iter(self.idle_queue_ids))
+            del self.idle_queue_ids[oldest]
+            if not (self.queues[oldest].in_progress or self.queues[oldest].size):
+                del self.queues[oldest]
 
     def _count_page(self, queue_id: str) -> None:
-        self._page_counts[queue_id] += 1
-        if len(self._page_counts) > MAX_COUNTED_QUEUES:  # queues with few pages are far from the limit
-            self._page_counts = Counter(dict(self._page_counts.most_common(MAX_COUNTED_QUEUES // 2)))
+        self.page_counts[queue_id] += 1
+        if len(self.page_counts) > MAX_COUNTED_QUEUES:  # queues with few pages are far from the limit
+            self.page_counts = Counter(dict(self.page_counts.most_common(MAX_COUNTED_QUEUES // 2)))
 
     def _has_recent_failures(self, queue: FetchItemQueue, now: float) -> bool:
         """Return whether the failures of a queue still count."""
         return queue.exceptions > 0 and now < queue.last_exception_at + self._clear_after
+
+    @property
+    def scheduled_count(self) -> int:
+        """Number of entries in the schedule: one for each queue that waits for its turn."""
+        return len(self._ready_heap)
 
     @property
     def is_ready(self) -> bool:
@@ -252,7 +265,7 @@ class FetchItemQueues:
 
         ``is_repeat``: the queue has just sent a request, whose delay has not started yet.
         """
-        is_new = queue_id not in self._queues
+        is_new = queue_id not in self.queues
         queue = self.get_queue(queue_id)
         now = self._clock()
         delay = queue.min_crawl_delay if queue.max_threads > 1 else queue.crawl_delay
@@ -265,7 +278,7 @@ class FetchItemQueues:
 
     def seconds_until_booked(self, queue_id: str) -> float:
         """Return the seconds that an already taken page must wait for extra requests booked since."""
-        queue = self._queues.get(queue_id)
+        queue = self.queues.get(queue_id)
         return 0.0 if queue is None else max(0.0, queue.booked_until - self._clock())
 
     def defer(self, item: FetchItem, delay: float, retries: int) -> int:
@@ -293,7 +306,7 @@ class FetchItemQueues:
         Redirect targets stay, since their state is in no row yet.
         """
         taken: dict[str, list[FetchItem]] = {}
-        for queue in self._queues.values():
+        for queue in self.queues.values():
             if queue.size > 1:
                 keep = queue.head + (queue.size + 1) // 2
                 later = [item for item in queue.items[keep:] if item is not None]
@@ -304,7 +317,7 @@ class FetchItemQueues:
                 queue.items[keep:] = [item for item in later if item.redirect_chain]
                 self.total_size -= len(removed)
                 if self._max_pages >= 0:
-                    self._page_counts[queue.id] -= len(removed)
+                    self.page_counts[queue.id] -= len(removed)
         return taken
 
     def count_exception(self, item: FetchItem, is_server_failure: bool = True) -> int:
@@ -359,4 +372,4 @@ class FetchItemQueues:
 
     def drop_all(self) -> int:
         """Drop all waiting items; return their number."""
-        return sum(self._clear_queue(queue, close=False) for queue in self._queues.values())
+        return sum(self._clear_queue(queue, close=False) for queue in self.queues.values())

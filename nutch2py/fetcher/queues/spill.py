@@ -19,7 +19,7 @@ CHUNK_KEYS, _CHUNK_CHARS = 64, 8192
 
 
 @dataclass(slots=True)
-class _SpilledKeys:
+class SpilledKeys:
     """Spilled keys of one queue.
 
     The order is: ``head`` (read back), the chunks at ``chunk_offsets`` of the file, ``tail`` (not written yet).
@@ -38,23 +38,27 @@ class Spill:
 
     At most two chunks per queue are in memory; the rest is in an unnamed file that disappears with the process.
 
+    Attributes:
+        queues: Spilled keys by queue id.
+        total_keys: Number of spilled keys.
+
     Raises:
         OSError: The disk is full or fails.
     """
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
-        self._queues: dict[str, _SpilledKeys] = {}
+        self.queues: dict[str, SpilledKeys] = {}
         self.total_keys = 0
 
     def __contains__(self, queue_id: str) -> bool:
         """Return whether a queue has spilled keys."""
-        return queue_id in self._queues
+        return queue_id in self.queues
 
     @property
     def queue_ids(self) -> Iterable[str]:
         """Queues with spilled keys."""
-        return self._queues
+        return self.queues
 
     def append(self, queue_id: str, key: str) -> None:
         """Add a key at the end of its queue."""
@@ -80,15 +84,15 @@ class Spill:
         keys.chunk_offsets = array("Q", [*offsets, *keys.chunk_offsets[keys.chunks_read :]])
         keys.chunks_read = 0
 
-    def _get_or_create(self, queue_id: str) -> _SpilledKeys:
-        keys = self._queues.get(queue_id)
+    def _get_or_create(self, queue_id: str) -> SpilledKeys:
+        keys = self.queues.get(queue_id)
         if keys is None:
-            keys = self._queues[queue_id] = _SpilledKeys()
+            keys = self.queues[queue_id] = SpilledKeys()
         return keys
 
     def take(self, queue_id: str, max_keys: int) -> list[str]:
         """Remove and return the next keys of a queue, at most ``max_keys``."""
-        keys = self._queues.get(queue_id)
+        keys = self.queues.get(queue_id)
         if keys is None:
             return []
         taken: list[str] = []
@@ -99,12 +103,12 @@ class Spill:
             keys.count -= 1
         self.total_keys -= len(taken)
         if not keys.count:
-            del self._queues[queue_id]
+            del self.queues[queue_id]
         return taken
 
     def drop(self, queue_id: str) -> int:
         """Discard the keys of a queue; return their number."""
-        keys = self._queues.pop(queue_id, None)
+        keys = self.queues.pop(queue_id, None)
         if keys is None:
             return 0
         self.total_keys -= keys.count
@@ -125,7 +129,7 @@ class Spill:
         self._file.write(len(data).to_bytes(8, "big") + data)
         return offset
 
-    def _read_next_chunk(self, keys: _SpilledKeys) -> None:
+    def _read_next_chunk(self, keys: SpilledKeys) -> None:
         if keys.chunks_read < len(keys.chunk_offsets):
             file = not_none(self._file, "file of the queues")
             file.seek(keys.chunk_offsets[keys.chunks_read])

@@ -59,7 +59,12 @@ def robots_agent_names(conf: Configuration) -> tuple[str, ...]:
 
 
 class RobotsCache:
-    """Rules by site; ``fetch_url`` requests a URL with a content limit in bytes."""
+    """Rules by site; ``fetch_url`` requests a URL with a content limit in bytes.
+
+    Attributes:
+        entries: Rules and the time when they expire, by site, the least recently used first.
+        size_bytes: Estimated memory of the rules in bytes.
+    """
 
     def __init__(self, conf: Configuration, fetch_url: Callable[[str, int], Awaitable[FetchResponse]]) -> None:
         self._fetch_url = fetch_url
@@ -70,8 +75,8 @@ class RobotsCache:
         self._allowlist = {host.lower() for host in conf.get_strings("http.robot.rules.allowlist")}
         self._limits = RobotsLimits.from_conf(conf)
         self._max_bytes = conf.get_int("http.robots.cache.bytes", _DEFAULT_CACHE_BYTES)
-        self._rules: OrderedDict[str, tuple[RobotsRules, float]] = OrderedDict()
-        self.size_bytes = 0  # estimated memory of the rules in bytes
+        self.entries: OrderedDict[str, tuple[RobotsRules, float]] = OrderedDict()
+        self.size_bytes = 0
         self._pending: dict[str, Future[RobotsRules]] = {}
 
     async def get_rules(self, url: str) -> RobotsRules:
@@ -81,9 +86,9 @@ class RobotsCache:
         if parts.protocol == "file" or host in self._allowlist:
             return ALLOW_ALL
         key = f"{parts.protocol}:{host}:{parts.default_port if parts.port < 0 else parts.port}"
-        cached = self._rules.get(key)
+        cached = self.entries.get(key)
         if cached is not None and (not cached[1] or time.monotonic() < cached[1]):
-            self._rules.move_to_end(key)
+            self.entries.move_to_end(key)
             return cached[0]
         request = self._pending.get(key)
         if request is None:
@@ -115,13 +120,13 @@ class RobotsCache:
 
     def _store(self, key: str, rules: RobotsRules, expires_at: float) -> None:
         """Cache rules and evict others above the limit; ``expires_at`` 0 means permanent."""
-        replaced = self._rules.pop(key, None)
+        replaced = self.entries.pop(key, None)
         if replaced is not None:
             self.size_bytes -= _rules_size(replaced[0])
-        self._rules[key] = rules, expires_at
+        self.entries[key] = rules, expires_at
         self.size_bytes += _rules_size(rules)
-        while self.size_bytes > self._max_bytes and len(self._rules) > 1:
-            self.size_bytes -= _rules_size(self._rules.popitem(last=False)[1][0])
+        while self.size_bytes > self._max_bytes and len(self.entries) > 1:
+            self.size_bytes -= _rules_size(self.entries.popitem(last=False)[1][0])
 
     async def _interpret(self, response: FetchResponse) -> tuple[RobotsRules, bool]:
         """Return the rules for a response, and whether they apply for the rest of the fetch."""

@@ -84,11 +84,12 @@ class RobotsRuleSet:
         rules: Values, and whether each allows.
 
     Attributes:
+        wildcards: Rank and pattern of the wildcard rules, by the literal piece that indexes them.
         size_bytes: Estimated memory.
         wildcard_chars: Characters of the wildcard patterns; times the URL length, the maximum cost of a match.
     """
 
-    __slots__ = ("_exact", "_lengths", "_prefixes", "_wildcards", "size_bytes", "wildcard_chars")
+    __slots__ = ("_exact", "_lengths", "_prefixes", "size_bytes", "wildcard_chars", "wildcards")
 
     def __init__(self, rules: Iterable[tuple[str, bool]]) -> None:
         self._prefixes: dict[str, bool] = {}
@@ -102,10 +103,10 @@ class RobotsRuleSet:
             if allow and pattern.endswith(_INDEX_PAGE):  # allowing the index page allows its directory
                 self._add_rule(pattern[: 1 - len(_INDEX_PAGE)] + "$", allow, patterns)
         self._lengths = sorted({len(prefix) for prefix in self._prefixes}, reverse=True)
-        self._wildcards: dict[str, list[tuple[int, str]]] = {}
+        self.wildcards: dict[str, list[tuple[int, str]]] = {}
         for pattern, rank in patterns.items():
             gram = max(pattern.removesuffix("$").split("*"), key=len)[-_GRAM_LENGTH:]
-            self._wildcards.setdefault(gram, []).append((rank, pattern))
+            self.wildcards.setdefault(gram, []).append((rank, pattern))
         self.wildcard_chars = sum(map(len, patterns))
         literal_count = len(self._prefixes) + len(self._exact)
         characters = sum(map(len, self._prefixes)) + sum(map(len, self._exact)) + self.wildcard_chars
@@ -128,10 +129,10 @@ class RobotsRuleSet:
             if length <= len(path) and (allow := self._prefixes.get(path[:length])) is not None:
                 best = max(best, 2 * length + allow)
                 break
-        if self._wildcards:
+        if self.wildcards:
             cost = 0
-            for gram in self._find_grams(path):
-                for rank, pattern in self._wildcards[gram]:
+            for gram in self.find_grams(path):
+                for rank, pattern in self.wildcards[gram]:
                     if rank <= best or len(pattern) - pattern.count("*") - 1 > len(path):
                         continue
                     cost += len(path) * len(pattern)
@@ -141,15 +142,15 @@ class RobotsRuleSet:
                         best = rank
         return best < 0 or bool(best & 1)
 
-    def _find_grams(self, path: str) -> Collection[str]:
+    def find_grams(self, path: str) -> Collection[str]:
         """Return the index pieces of wildcard rules that occur in a path."""
-        if len(self._wildcards) <= _MAX_SCANNED_GRAMS:
-            return [gram for gram in self._wildcards if gram in path]
+        if len(self.wildcards) <= _MAX_SCANNED_GRAMS:
+            return [gram for gram in self.wildcards if gram in path]
         pieces = {
             path[at : at + length] for length in range(1, _GRAM_LENGTH + 1) for at in range(len(path) - length + 1)
         }
         pieces.add("")
-        return self._wildcards.keys() & pieces
+        return self.wildcards.keys() & pieces
 
 
 def _wildcard_matches(pattern: str, path: str) -> bool:

@@ -96,6 +96,7 @@ class RobotsRules:
         fetch_failure: Failure to fetch the file, which disallows all for now (RFC 9309, 2.3.1.4); pages fail with it.
 
     Attributes:
+        rule_sets: Rule sets that must all allow a URL; none if everything is allowed.
         size_bytes: Estimated memory.
     """
 
@@ -112,13 +113,13 @@ class RobotsRules:
         self.sitemaps, self.crawl_delay_ms = list(sitemaps), crawl_delay_ms
         self.is_deferred, self.fetch_failure = is_deferred, fetch_failure
         groups = [group for group in (rules, extra_rules) if group]
-        self._rule_sets = [RobotsRuleSet(group.items()) for group in groups]
+        self.rule_sets = [RobotsRuleSet(group.items()) for group in groups]
         self._literal_rule_sets = [
             RobotsRuleSet((escape_value_literally(value), allow) for value, allow in group.items())
             for group in groups
             if any("%" in value or not value.isascii() for value in group)
         ]
-        sets = self._rule_sets + self._literal_rule_sets
+        sets = self.rule_sets + self._literal_rule_sets
         self._wildcard_chars = sum(rule_set.wildcard_chars for rule_set in sets)
         self.size_bytes = (
             300 + sum(rule_set.size_bytes for rule_set in sets) + sum(100 + len(url) for url in self.sitemaps)
@@ -134,12 +135,12 @@ class RobotsRules:
         Escapes are compared decoded (RFC 9309, 2.2.2). If the file contains escapes, the URL must also be allowed with
         escapes compared literally (Google's reading), so that neither reading is violated.
         """
-        if not self._rule_sets:
+        if not self.rule_sets:
             return True
         path = robots_path(url)
         if path.partition("?")[0] == "/robots.txt":
             return True
-        if not all(rules.is_allowed(path) for rules in self._rule_sets):
+        if not all(rules.is_allowed(path) for rules in self.rule_sets):
             return False
         if not self._literal_rule_sets:
             return True

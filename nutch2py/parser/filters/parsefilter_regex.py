@@ -52,11 +52,11 @@ class RegexParseFilter(ParseFilter):
         rules = conf.get("parsefilter.regex.rules")
         if rules is None or not rules.strip():
             rules = conf.resource_text(conf.get_trimmed("parsefilter.regex.file", DEFAULT_RULES_FILE)) or ""
-        self._rules = parse_rules(rules)
+        self.rules = parse_rules(rules)
 
     def filter(self, url: str, page: WebPage, parse: Parse, document: HtmlDocument) -> Parse:
         """Set the fields in ``page.metadata``."""
-        for rule in self._rules:
+        for rule in self.rules:
             source = document.html if rule.source == "html" else parse.text
             page.metadata[rule.field] = b"true" if rule.pattern.search(source) else b"false"
         return parse

@@ -21,8 +21,10 @@ from nutch2py.parser.html.nesting_depth import measure_nesting_depth
 from nutch2py.parser.html.tag_patterns import ATTRIBUTE_PATTERN, HTML_SPACE
 
 ATTRIBUTE_LIMIT, FORMATTING_LIMIT, DEPTH_LIMIT = "attributes", "formatting", "depth"
-_SHORT_PAGE_CHARS = 16384  # a shorter page cannot have enough attributes to be slow
-_MANY_TAGS = 10_000
+SHORT_PAGE_CHARS = 16384
+"""Length below which a page is not scanned: it cannot have enough attributes to be slow."""
+MANY_TAGS = 10_000
+"""Number of tags below which a page is not scanned for excessive markup."""
 # a name that contains "<" and a letter ends where the next such name ends: only the last one needs a match
 _TAG_START = rf"<[a-zA-Z][^{HTML_SPACE}/><]*+(?:<(?![a-zA-Z])[^{HTML_SPACE}/><]*+)*+(?!<)"
 _START_TAG = re.compile(rf"<([a-zA-Z][^{HTML_SPACE}/>]*+)((?:{ATTRIBUTE_PATTERN})*+)[{HTML_SPACE}/]*+>?+")
@@ -84,14 +86,14 @@ class HtmlLimits(NamedTuple):
         if "\0" in html:  # never text; the tree builder drops it as well
             html = html.replace("\0", "")
         met = []
-        if self.attributes > 0 and len(html) > _SHORT_PAGE_CHARS and has_many_attributes(html, self.attributes):
+        if self.attributes > 0 and len(html) > SHORT_PAGE_CHARS and has_many_attributes(html, self.attributes):
             html = _trim_attributes(html, self.attributes)
             met.append(ATTRIBUTE_LIMIT)
         tags = html.count("<")
         if 0 < self.copies < tags * tags and estimate_formatting_copies(html) > self.copies:
             html = _FORMATTING_TAG.sub("<wbr", html)
             met.append(FORMATTING_LIMIT)
-        if self.depth > 0 and tags > _MANY_TAGS and measure_nesting_depth(html, self.depth) > self.depth:
+        if self.depth > 0 and tags > MANY_TAGS and measure_nesting_depth(html, self.depth) > self.depth:
             html = _STRUCTURAL_TAG.sub("<wbr", html)
             met.append(DEPTH_LIMIT)
         return html, tuple(met)

@@ -50,12 +50,12 @@ class OutlinkFilter:
         self._ignore_internal = conf.get_bool(IGNORE_INTERNAL_LINKS) and not _is_nutch_2_default(conf)
         self._by_domain = conf.get_trimmed("db.ignore.external.links.mode", "byHost").lower() == "bydomain"
         self._exemptions = _load_exemptions(conf) if self._ignore_external else None
-        self._accept_cache = BoundedDict(self._accept, CACHED_URLS, _MAX_CACHED_URL_CHARS)
+        self.accept_cache = BoundedDict(self._accept, CACHED_URLS, _MAX_CACHED_URL_CHARS)
         self.rejection_reason = bounded_cache(CACHED_URLS, _MAX_CACHED_URL_CHARS)(self._find_rejection)
 
     def accept(self, url: str) -> str | None:
         """Return the normalized URL (scope outlink), None when it is invalid or rejected by a filter."""
-        return self._accept_cache[url]
+        return self.accept_cache[url]
 
     def _accept(self, url: str) -> str | None:
         try:

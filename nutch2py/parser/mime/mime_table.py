@@ -129,7 +129,9 @@ class MimeTable:
         return next((kind for pattern, kind in self.patterns if pattern.fullmatch(name)), None)
 
 
-def _unescape(value: str) -> bytes:
+def unescape_magic(value: str) -> bytes:
+    r"""Return the bytes of a ``match`` value, in which ``\x``, octal numbers and C letters are escapes."""
+
     def replace(match: re.Match[bytes]) -> bytes:
         if match[1]:
             return bytes([int(match[1], 16)])
@@ -145,7 +147,7 @@ def _first_bytes(element: ET.Element) -> frozenset[int]:
     kind = element.get("type", "string")
     if element.get("offset", "0") not in ("0", "0:0") or kind not in ("string", "stringignorecase"):
         return frozenset()
-    first = _unescape(element.get("value", ""))[:1]
+    first = unescape_magic(element.get("value", ""))[:1]
     return frozenset(first + first.swapcase() if kind == "stringignorecase" else first)
 
 
@@ -165,7 +167,7 @@ def _build_matcher(element: ET.Element) -> MagicMatcher | None:
             return None
         own = lambda data: any(pattern.match(data, at) for at in range(start, min(stop, len(data)) + 1))  # noqa: E731
     elif kind in ("string", "stringignorecase") or number:
-        wanted = _unescape(value)
+        wanted = unescape_magic(value)
         if number:
             order = "big" if number[1] == "big" else "little"
             octal = value.startswith("0") and value.isdigit()  # as in C

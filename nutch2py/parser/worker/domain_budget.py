@@ -17,19 +17,24 @@ MAX_DOMAINS = 10_000
 
 
 class DomainTimeBudget:
-    """Counts the seconds of slow pages by domain. ``page_seconds``: time limit of a page, 0 for none."""
+    """Counts the seconds of slow pages by domain.
+
+    Attributes:
+        page_seconds: Time limit of a page, 0 for none.
+        used_seconds: Time of the slow pages by domain.
+    """
 
     def __init__(self, conf: Configuration, page_seconds: float) -> None:
         self.page_seconds = page_seconds
         self._max_seconds = conf.get_float("parser.domain.seconds", 300.0)
-        self._used_seconds: dict[str, float] = {}
+        self.used_seconds: dict[str, float] = {}
 
     def allowed_seconds(self, key: str) -> float:
         """Return the time limit of a row's page in seconds, 0 for none."""
         if (
-            not self._used_seconds
+            not self.used_seconds
             or self._max_seconds < 0
-            or self._used_seconds.get(_domain_of_key(key), 0.0) <= self._max_seconds
+            or self.used_seconds.get(_domain_of_key(key), 0.0) <= self._max_seconds
         ):
             return self.page_seconds
         return min(self.page_seconds, SLOW_PAGE_SECONDS) if self.page_seconds else SLOW_PAGE_SECONDS
@@ -39,11 +44,11 @@ class DomainTimeBudget:
         if seconds <= SLOW_PAGE_SECONDS:
             return
         domain = _domain_of_key(key)
-        self._used_seconds[domain] = self._used_seconds.get(domain, 0.0) + seconds
-        if len(self._used_seconds) > MAX_DOMAINS:
-            by_time = sorted(self._used_seconds, key=self._used_seconds.__getitem__)
+        self.used_seconds[domain] = self.used_seconds.get(domain, 0.0) + seconds
+        if len(self.used_seconds) > MAX_DOMAINS:
+            by_time = sorted(self.used_seconds, key=self.used_seconds.__getitem__)
             for known in by_time[: MAX_DOMAINS // 2]:
-                del self._used_seconds[known]
+                del self.used_seconds[known]
 
 
 def _domain_of_key(key: str) -> str:

@@ -197,6 +197,11 @@ class ParseWorkerClient:
         )
         return f"more than {seconds:g} s ({name})"
 
+    @property
+    def worker_pid(self) -> int | None:
+        """Process id of the worker, None if none runs."""
+        return None if self._worker is None else self._worker.pid
+
     def _running_worker(self) -> _WorkerProcess:
         if self._worker is None:
             self._worker = _WorkerProcess(self._conf)
@@ -236,6 +241,7 @@ class _WorkerProcess:
             stderr=subprocess.DEVNULL,
             pipesize=_PIPE_BYTES,
         )
+        self.pid = self._process.pid
         self.terminate = weakref.finalize(self, _terminate, self._process)
         self._sink = not_none(self._process.stdin, "stdin").fileno()
         self._source = not_none(self._process.stdout, "stdout").fileno()

@@ -29,6 +29,12 @@ class RateLimiter:
         self._lock = threading.Lock()
         self._buckets: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
 
+    @property
+    def tracked_clients(self) -> list[tuple[str, str]]:
+        """Clients whose bucket is in memory, the least recent first."""
+        with self._lock:
+            return [*self._buckets]
+
     def check(self, client: tuple[str, str], client_rate: float | None = None) -> None:
         """Count a request; raise HttpError over the limit. ``client_rate``: the client's own rate, 0 for unlimited."""
         per_second = self.per_second if client_rate is None else client_rate

@@ -30,7 +30,10 @@ class Authorizer:
     """Checks each request before its handler runs.
 
     Attributes:
-        rate_limiter: Limits the requests per client, by token or address.
+        context: Shared services of the server.
+        rate_limiter: Rate limits of clients by token or address.
+        thread_limit: Limit of the threads that handlers occupy.
+        event_streams: Open streams of events.
     """
 
     def __init__(self, context: RestContext) -> None:

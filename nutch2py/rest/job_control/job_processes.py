@@ -122,7 +122,10 @@ class JobProcess(JobSpec, rename="camel", frozen=True, kw_only=True):
 class JobProcessManager:
     """The jobs of a server, in ``<rest.folder>/jobs``.
 
-    ``max_running``: limit of concurrent jobs. ``max_finished``: finished jobs that are kept.
+    Args:
+        state_dir: The folder ``rest.folder``.
+        max_running: Limit of concurrent jobs; as an attribute, it may change while the server runs.
+        max_finished: Finished jobs that are kept.
     """
 
     def __init__(self, state_dir: Path, max_running: int, max_finished: int) -> None:

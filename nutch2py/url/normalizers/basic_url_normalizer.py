@@ -67,9 +67,10 @@ class BasicURLNormalizer(URLNormalizer):
             and not (self._idn == "tounicode" and "xn--" in url)
         ):
             return url
-        return self._normalize(url.strip(_SPACE)) if url else url
+        return self.normalize_by_all_rules(url.strip(_SPACE)) if url else url
 
-    def _normalize(self, url: str) -> str:
+    def normalize_by_all_rules(self, url: str) -> str:
+        """Return the canonical form without the shortcut for canonical URLs; ``url`` has no surrounding space."""
         parsed = parse_url(url)
         protocol, host, port, file = parsed.protocol, parsed.host, parsed.port, parsed.file
         changed = not url.startswith(protocol)

@@ -42,30 +42,37 @@ _CACHE_SIZE, _MAX_CACHED_LENGTH = 16_384, 1024  # URLs, and the characters of on
 
 
 class URLNormalizers:
-    """Run the normalizers of a scope in order. Results are cached, since the pages of a site have common links."""
+    """Run the normalizers of a scope in order. Results are cached, since the pages of a site have common links.
+
+    Attributes:
+        scope: One of :data:`SCOPES`.
+        normalizers: Enabled normalizers in order.
+        cache: Results by URL.
+    """
 
     def __init__(self, conf: Configuration, scope: str = SCOPE_DEFAULT) -> None:
         self.scope = scope
         self.normalizers: list[URLNormalizer] = _scope_normalizers(conf, scope)
         self._loop_count = max(conf.get_int("urlnormalizer.loop.count", 1), 0)
         self._limit = max_url_length(conf)
-        self._cache: dict[str, str | None] = {}
+        self.cache: dict[str, str | None] = {}
 
     def normalize(self, url: str) -> str | None:
         """Return the canonical URL, or None if it is malformed, too long, or dropped by a normalizer."""
         try:
-            return self._cache[url]
+            return self.cache[url]
         except KeyError:
             pass
-        found = self._normalize(url)
+        found = self.normalize_uncached(url)
         if len(url) > _MAX_CACHED_LENGTH:
             return found
-        if len(self._cache) >= _CACHE_SIZE:
-            self._cache.clear()
-        self._cache[url] = found
+        if len(self.cache) >= _CACHE_SIZE:
+            self.cache.clear()
+        self.cache[url] = found
         return found
 
-    def _normalize(self, url: str) -> str | None:
+    def normalize_uncached(self, url: str) -> str | None:
+        """Return the result of :meth:`normalize` without using the cache."""
         try:
             return self.normalize_or_raise(url)
         except ValueError:
