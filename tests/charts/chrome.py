@@ -1,4 +1,4 @@
-"""A headless Chromium that notes what pages complain of and whom they ask; axe-core, which knows who can read them."""
+"""Headless Chromium that records console messages and requests of pages, and axe-core for accessibility checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VIEWS = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
 
 @pytest.fixture(scope="module")
 def chrome() -> Iterator[Browser]:
-    """Give a browser of the machine, by playwright."""
+    """Yield the installed browser, driven by Playwright."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright")
     path = next(filter(None, map(shutil.which, EXECUTABLE_NAMES)), None)
     if path is None:
@@ -37,7 +37,7 @@ def chrome() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    """Give the source of axe-core, from npm; it is kept for the next run."""
+    """Return the source of axe-core from npm, which is cached for the next run."""
     folder = ROOT / ".cache" / "axe"
     source = folder / "node_modules" / "axe-core" / "axe.min.js"
     if not source.is_file():
@@ -52,8 +52,8 @@ def axe() -> str:
 
 
 @contextmanager
-def opened(browser: Browser, size: str = "desk", scheme: str = "light", scripts: bool = True) -> Iterator[Page]:
-    """Open a page of a person's: ``page.complaints`` has what it wrote to the console, ``page.asked`` all requests."""
+def open_page(browser: Browser, size: str = "desk", scheme: str = "light", scripts: bool = True) -> Iterator[Page]:
+    """Open a page that records console messages and errors (console_lines) and ``requested_urls``."""
     width, height = SIZES[size]
     context = browser.new_context(
         viewport={"width": width, "height": height},
@@ -61,10 +61,10 @@ def opened(browser: Browser, size: str = "desk", scheme: str = "light", scripts:
         java_script_enabled=scripts,
     )
     page: Any = context.new_page()
-    page.complaints, page.asked = [], []
-    page.on("console", lambda message: page.complaints.append(message.text))
-    page.on("pageerror", lambda error: page.complaints.append(str(error)))
-    page.on("request", lambda request: page.asked.append(request.url))
+    page.console_lines, page.requested_urls = [], []
+    page.on("console", lambda message: page.console_lines.append(message.text))
+    page.on("pageerror", lambda error: page.console_lines.append(str(error)))
+    page.on("request", lambda request: page.requested_urls.append(request.url))
     try:
         yield page
     finally:
@@ -72,14 +72,14 @@ def opened(browser: Browser, size: str = "desk", scheme: str = "light", scripts:
 
 
 def faults(page: Page, axe: str) -> list[str]:
-    """Return what axe-core finds wrong with the page, by rule and element."""
+    """Return the violations that axe-core finds, by rule and element."""
     page.evaluate(axe)
     found = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
     return [f"{fault['id']}: {node['html'][:200]}" for fault in found["violations"] for node in fault["nodes"]]
 
 
 def too_wide(page: Page) -> int:
-    """Return by how many pixels the page is wider than the screen."""
+    """Return the pixels by which the page is wider than the screen."""
     return int(page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
@@ -105,7 +105,7 @@ OUT_OF_REACH = """() => {
   }
   return found;
 }"""
-"""Cells of tables that no scrolling of their table brings onto the screen as a whole."""
+"""Script: table cells that scrolling cannot bring completely onto the screen."""
 
 OVERLAPS = """() => {
   const found = [];
@@ -126,10 +126,10 @@ OVERLAPS = """() => {
   }
   return found;
 }"""
-"""Letters of drawings that lie over others or outside the screen, as a browser lays them out."""
+"""Script: texts of charts that overlap others or are outside the screen."""
 
 
 def save(page: Page, name: str, folder: str | None) -> None:
-    """Take a picture of the whole page into ``folder``, if there is one."""
+    """Save a screenshot of the whole page in ``folder``, unless it is empty."""
     if folder:
         page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)

@@ -1,4 +1,4 @@
-"""Pictures of every kind from no, one, some and ten thousand values, and with names that mean harm."""
+"""Charts of every kind with zero, one, some and ten thousand values, and with malicious names."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ HOSTILE = (
 COUNTS = (0, 1, 2, 7, 40, 10_000)
 
 
-def pictures(count: int, names: tuple[str, ...] = ()) -> Iterator[Chart]:
-    """Yield a picture of each kind, of so many values; ``names`` are used in turn where there are any."""
+def render_charts(count: int, names: tuple[str, ...] = ()) -> Iterator[Chart]:
+    """Yield a chart of each kind with ``count`` values; labels are taken from ``names`` in turn, if any."""
     chance = random.Random(count)
 
     def name(number: int, else_: str) -> str:

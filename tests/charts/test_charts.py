@@ -1,4 +1,4 @@
-"""Drawings as text: well-formed whatever the names are, bounded whatever the number of values, the same each time."""
+"""SVG of charts: well-formed with any name, bounded with any number of values, and deterministic."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from nutch2py.charts.line_chart import draw_lines
 from nutch2py.charts.network_graph import GraphEdge, draw_graph, force_layout
 from nutch2py.charts.stacked_bars import Bar, HistogramBucket, draw_histogram, draw_stacked_bars
 from nutch2py.support import formatting
-from tests.charts.samples import BEGAN, COUNTS, HOSTILE, PARTS, pictures
+from tests.charts.samples import BEGAN, COUNTS, HOSTILE, PARTS, render_charts
 
 SVG = "{http://www.w3.org/2000/svg}"
 LARGEST = 500_000
-"""Characters of a figure, whatever is in it."""
+"""Maximum characters of a chart."""
 
 
 @pytest.mark.parametrize("name", ["nutch2py.support.formatting", "nutch2py.charts.axes"])
@@ -32,35 +32,35 @@ def test_documented_charts_are_current(name: str) -> None:
 @pytest.mark.parametrize("count", COUNTS)
 @pytest.mark.parametrize("names", [(), HOSTILE], ids=["plain", "hostile"])
 def test_any_values_and_labels_are_drawn(count: int, names: tuple[str, ...]) -> None:
-    for picture in pictures(count, names):
-        figure = picture.html()
+    for chart in render_charts(count, names):
+        figure = chart.html()
         assert "ran</" not in re.sub(r"&lt;.*?&gt;", "", figure)
         tree = ET.fromstring(figure)
         if not count:
             assert "none yet" in figure
             assert "<svg" not in figure
             continue
-        drawing = ET.fromstring(picture.svg)
-        assert drawing.find(f"{SVG}title").text == picture.title  # type: ignore[union-attr]
-        assert drawing.find(f"{SVG}desc").text == formatting.escape_invisible(picture.description)  # type: ignore[union-attr]
+        drawing = ET.fromstring(chart.svg)
+        assert drawing.find(f"{SVG}title").text == chart.title  # type: ignore[union-attr]
+        assert drawing.find(f"{SVG}desc").text == formatting.escape_invisible(chart.description)  # type: ignore[union-attr]
         assert {element.tag for element in tree.iter()}.isdisjoint({"script", f"{SVG}script", "b"})
         assert not [name for element in tree.iter() for name in element.attrib if name.startswith("on")]
         assert len(figure) < LARGEST
-        assert len(picture.table.rows) <= 50
-        assert len({len(row) for row in picture.table.rows}) == 1
-        assert "nan" not in picture.svg
+        assert len(chart.table.rows) <= 50
+        assert len({len(row) for row in chart.table.rows}) == 1
+        assert "nan" not in chart.svg
 
 
 def test_same_values_draw_same_chart() -> None:
-    assert [p.html() for p in pictures(40)] == [p.html() for p in pictures(40)]
+    assert [p.html() for p in render_charts(40)] == [p.html() for p in render_charts(40)]
 
 
 def test_values_appear_in_table_marks_and_summary() -> None:
-    picture = draw_stacked_bars("Rounds", PARTS, [Bar("1", [1200, 0, 30, 4]), Bar("2", [7, 0, 0, 0])], "none")
-    assert picture.description == "2 bars; total: 1,207 fetched, 30 gone, 4 failed."
-    assert [name for _, name in picture.legend] == ["fetched", "gone", "failed"]
-    assert picture.table.rows[0] == ["1", "1,200", "0", "30", "4"]
-    assert "<title>1: 30 gone</title>" in picture.svg
+    chart = draw_stacked_bars("Rounds", PARTS, [Bar("1", [1200, 0, 30, 4]), Bar("2", [7, 0, 0, 0])], "none")
+    assert chart.description == "2 bars; total: 1,207 fetched, 30 gone, 4 failed."
+    assert [name for _, name in chart.legend] == ["fetched", "gone", "failed"]
+    assert chart.table.rows[0] == ["1", "1,200", "0", "30", "4"]
+    assert "<title>1: 30 gone</title>" in chart.svg
     series = draw_lines("Pages", ("known",), [(BEGAN, (5,)), (BEGAN + 1000, (9,))], "none")
     assert series.description.endswith("at the end known 9.")
     spans = draw_histogram(
@@ -86,7 +86,7 @@ def test_values_appear_in_table_marks_and_summary() -> None:
 
 
 def test_linked_nodes_are_drawn_closer() -> None:
-    """Two circles of hosts with one link between them."""
+    """Two cliques of hosts with one link between them."""
     edges = [(a, (a + 1) % 6, 5.0) for a in range(6)] + [(a, 6 + (a - 5) % 6, 5.0) for a in range(6, 12)]
     places = force_layout(12, [*edges, (0, 6, 1.0)])
 

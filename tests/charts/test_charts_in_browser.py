@@ -1,4 +1,4 @@
-"""Drawings as a browser shows them: no letters over others at any width, readable for all, nothing asked of anybody."""
+"""Charts in a browser: no overlapping text at any width, accessible, without requests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from nutch2py.charts.chart import read_stylesheet
-from tests.charts.chrome import OVERLAPS, VIEWS, faults, opened, save, too_wide
-from tests.charts.samples import COUNTS, HOSTILE, pictures
+from tests.charts.chrome import OVERLAPS, VIEWS, faults, open_page, save, too_wide
+from tests.charts.samples import COUNTS, HOSTILE, render_charts
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -27,22 +27,22 @@ main { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(21rem, 
 def test_every_chart_kind_renders_in_browser(
     chrome: Browser, axe: str, tmp_path: Path, size: str, scheme: str, names: tuple[str, ...]
 ) -> None:
-    drawn = [picture for count in COUNTS for picture in pictures(count, names)]
-    wide = next(picture for picture in pictures(40, names) if picture.title == "Links")
-    figures = "".join(picture.html() for picture in drawn)
+    drawn = [chart for count in COUNTS for chart in render_charts(count, names)]
+    wide = next(chart for chart in render_charts(40, names) if chart.title == "Links")
+    charts_html = "".join(chart.html() for chart in drawn)
     document = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>Pictures</title><style>{read_stylesheet()}{LAYOUT}</style><body><main><h1>Pictures</h1>{figures}"
+        f"<title>Pictures</title><style>{read_stylesheet()}{LAYOUT}</style><body><main><h1>Pictures</h1>{charts_html}"
         f'<div style="grid-column: 1 / -1">{wide.html()}</div></main>'
     )
     path = tmp_path / "pictures.html"
     path.write_text(document, "utf-8")
-    with opened(chrome, size, scheme) as page:
+    with open_page(chrome, size, scheme) as page:
         page.goto(path.as_uri())
         save(page, f"pictures-{size}-{scheme}{'-hostile' if names else ''}", os.environ.get("NUTCH2PY_SCREENSHOTS"))
         assert page.evaluate(OVERLAPS) == []
         assert too_wide(page) == 0
         assert faults(page, axe) == []
         assert page.title() == "Pictures"
-        assert page.complaints == []  # type: ignore[attr-defined]
-        assert page.asked == [path.as_uri()]  # type: ignore[attr-defined]
+        assert page.console_lines == []  # type: ignore[attr-defined]
+        assert page.requested_urls == [path.as_uri()]  # type: ignore[attr-defined]

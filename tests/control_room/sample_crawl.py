@@ -1,4 +1,4 @@
-"""A table of a few pages with something of everything, beside a made-up log and overview of ten million rows."""
+"""A small table with every kind of page, next to a simulated job log and overview of ten million rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DAY = 86_400_000
 
 
 def crawled(conf: Configuration, pages: int = 60) -> None:
-    """Make the tables: a host of so many pages, which link to each other."""
+    """Create the tables: one host with pages that link to each other."""
     store, hosts = open_store(conf, WebPage), open_store(conf, Host)
     store.create()
     hosts.create()
@@ -36,7 +36,7 @@ def crawled(conf: Configuration, pages: int = 60) -> None:
 
 
 def made(number: int, now: int) -> WebPage:
-    """Return a row: those of numbers that divide by five are gone, fail, and so on."""
+    """Return a row; the status depends on ``number``: gone, failed and so on."""
     page = WebPage()
     page.title, page.score, page.page_rank = f"Tide tables of day {number}", 1 / (number + 1), 0.4
     page.fetch_time, page.fetch_interval = now + (10 - number) * DAY, 30 * 86400
@@ -60,7 +60,7 @@ def made(number: int, now: int) -> WebPage:
 
 
 def simulate(put: Callable[[Any, str, Any], object], log: Sequence[JobEntry] | None = None) -> None:
-    """Let every reader tell of ten million rows; ``put`` sets an attribute, as ``monkeypatch.setattr`` does."""
+    """Make all readers report ten million rows; ``put`` sets an attribute as ``monkeypatch.setattr`` does."""
     given = list(entries() if log is None else log)
 
     def jobs(_: CrawlReader, limit: int = 100, before: str | None = None) -> list[JobEntry]:

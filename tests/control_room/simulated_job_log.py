@@ -1,4 +1,4 @@
-"""A crawl of ten million rows as its log, figures and overview tell of it: made up, the same each time."""
+"""Job log, statistics and overview of a simulated crawl of ten million rows; deterministic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINUTE = 60_000
 ROUND = (("generate", 4), ("fetch", 45), ("parse", 12), ("updatedb", 9), ("index", 6))
 
 
-def figures(rows: int, made: int, fetched: float = 0.62) -> TableStats:
+def table_stats(rows: int, made: int, fetched: float = 0.62) -> TableStats:
     good = int(rows * fetched)
     status = {"status_fetched": good, "status_gone": rows // 50, "status_redir_temp": rows // 40,
               "status_redir_perm": rows // 60, "status_notmodified": rows // 90}  # fmt: skip
@@ -27,8 +27,8 @@ def figures(rows: int, made: int, fetched: float = 0.62) -> TableStats:
     )
 
 
-def entry(job: str, batch: str, begun: int, minutes: float, **more: Any) -> JobEntry:
-    ended = begun + int(minutes * MINUTE)
+def entry(job: str, batch: str, started: int, minutes: float, **more: Any) -> JobEntry:
+    ended = started + int(minutes * MINUTE)
     given: dict[str, Any] = {
         "state": JobState.FINISHED,
         "finish_time": ended,
@@ -38,12 +38,12 @@ def entry(job: str, batch: str, begun: int, minutes: float, **more: Any) -> JobE
     }
     given |= {"peak_bytes": 180_000_000} | more
     return JobEntry(
-        f"{begun:015d}-{job[:4]}", job, "", batch, start_time=begun, host="crawler", pid=4711, user="nutch", **given
+        f"{started:015d}-{job[:4]}", job, "", batch, start_time=started, host="crawler", pid=4711, user="nutch", **given
     )
 
 
 def entries(count: int = 120, rows: int = 10_000_000, running: bool = True) -> list[JobEntry]:
-    """Return so many jobs, the newest first; the last one runs."""
+    """Return jobs, the newest first; the last one is running."""
     return list(_made(count, rows, running))
 
 
@@ -60,7 +60,7 @@ def _made(count: int, rows: int, running: bool) -> tuple[JobEntry, ...]:
         grown = int(rows * ((number + 1) / rounds) ** 1.4)
         for job, minutes in ROUND:
             took = minutes * chance.uniform(0.6, 1.6)
-            known = figures(grown, at + int(took * MINUTE))
+            known = table_stats(grown, at + int(took * MINUTE))
             more: dict[str, Any] = {
                 "counters": counters(job, chance),
                 "rows": 50_000,
@@ -105,7 +105,7 @@ def counters(job: str, chance: random.Random) -> dict[str, dict[str, int]]:
 
 
 def spread(bounds: tuple[int, ...], count: int, middle: int, chance: random.Random) -> dict[str, int]:
-    """Return what a fetch counts of so many answers."""
+    """Return the counters of a fetch with this number of responses."""
     of = FetchHistogram(bounds)
     for _ in range(100):
         of.add(round(bounds[middle] * chance.lognormvariate(0, 1.5)))

@@ -1,4 +1,4 @@
-"""Beginning and stopping from the control room: a browser's forms, who may send them, and what they leave."""
+"""Forms of the control room that start and stop crawls: permissions and results."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.rest.access.tokens import Role, add_token
-from tests.charts.chrome import axe, chrome, faults, opened, too_wide
+from tests.charts.chrome import axe, chrome, faults, open_page, too_wide
 from tests.rest.conftest import Client, client, running, settings
 from tests.site.server import Reply, ScriptedSite
 
@@ -22,8 +22,8 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def post(client: Client, path: str, **fields: str) -> tuple[int, str]:
-    status, answer = client.ask("POST", path, urlencode(fields).encode(), **FORM)
-    return status, str(answer)
+    status, response = client.request("POST", path, urlencode(fields).encode(), **FORM)
+    return status, str(response)
 
 
 def test_crawl_is_started_watched_and_stopped_in_browser(
@@ -31,7 +31,7 @@ def test_crawl_is_started_watched_and_stopped_in_browser(
 ) -> None:
     site.on("/", Reply(body=b'<a href="/a">a</a>'))
     site.on("/a", Reply(hang=60))
-    with opened(chrome, "phone", "dark", scripts=True) as page:
+    with open_page(chrome, "phone", "dark", scripts=True) as page:
         page.goto(f"{client.server.url}crawl")
         assert page.inner_text("h1") == "No crawl yet"
         page.click("text=New crawl")
@@ -42,14 +42,14 @@ def test_crawl_is_started_watched_and_stopped_in_browser(
         page.wait_for_url("**/crawl")
         job = client.get("/api/v1/jobs")[0]
         assert (job["job"], job["state"], job["requestedBy"]) == ("crawl", "running", "local")
-        while not page.locator("article.running-job").count():  # until its first job has a table and a log
+        while not page.locator("article.running-job").count():  # until its first job has created table and log
             page.goto(f"{client.server.url}crawl")
         page.goto(f"{client.server.url}crawl")
         assert too_wide(page) == 0
         page.click(".actions button")
         page.wait_for_url("**/crawl")
-        client.until(job["id"], "stopped")
-        assert [each for each in page.complaints if "404" not in each] == []  # type: ignore[attr-defined]
+        client.wait_for_state(job["id"], "stopped")
+        assert [each for each in page.console_lines if "404" not in each] == []  # type: ignore[attr-defined]
         page.goto(f"{client.server.url}crawl")
         assert page.locator(".actions button").count() == 0
     with CrawlReader(client.server.app.state.authorizer.context.conf) as crawl:
@@ -57,7 +57,7 @@ def test_crawl_is_started_watched_and_stopped_in_browser(
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({}, "no seeds: enter at least one URL"),
         ({"seeds": "no-url"}, "seeds"),
@@ -66,11 +66,11 @@ def test_crawl_is_started_watched_and_stopped_in_browser(
         ({f"f{number}": "1" for number in range(30)}, "a form has at most 20 fields"),
     ],
 )
-def test_invalid_form_shows_error_and_keeps_input(client: Client, fields: dict[str, str], said: str) -> None:
-    status, answer = post(client, "/crawl/new", **fields)
+def test_invalid_form_shows_error_and_keeps_input(client: Client, fields: dict[str, str], message: str) -> None:
+    status, response = post(client, "/crawl/new", **fields)
     assert status == 400
-    assert said in answer.partition('role="alert">')[2].partition("</p>")[0]
-    assert "<script>" not in answer
+    assert message in response.partition('role="alert">')[2].partition("</p>")[0]
+    assert "<script>" not in response
     assert client.get("/api/v1/jobs") == []
 
 
@@ -78,7 +78,7 @@ def test_cross_site_request_is_rejected(client: Client) -> None:
     body = urlencode({"seeds": "http://a.test/"}).encode()
     for headers in ({"Origin": "http://evil.test"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
         for path in ("/crawl/new", "/crawl/stop"):
-            assert client.ask("POST", path, body, **FORM, **headers)[0] == 403
+            assert client.request("POST", path, body, **FORM, **headers)[0] == 403
     assert post(client, "/crawl/stop", id="../../etc")[0] in (400, 404)
     assert post(client, "/crawl/stop", id="1700000000000-abcdef")[0] == 404
     assert client.get("/api/v1/jobs") == []
@@ -90,8 +90,8 @@ def test_read_only_user_sees_no_action(tmp_path: Path) -> None:
     conf = settings(tmp_path, rest_tokens_file=f"{tmp_path}/tokens")
     reader = add_token(conf, "reader", Role.READ)
     with running(conf) as server:
-        asked = Client(server, reader)
-        assert "/crawl/new" not in asked.ask("GET", "/crawl")[1]
-        assert asked.ask("GET", "/crawl/new")[0] == 403
-        assert asked.ask("POST", "/crawl/new", b"seeds=http://a.test/", **FORM)[0] == 403
-        assert Client(server).ask("POST", "/crawl/new", b"seeds=http://a.test/", **FORM)[0] == 401
+        reading = Client(server, reader)
+        assert "/crawl/new" not in reading.request("GET", "/crawl")[1]
+        assert reading.request("GET", "/crawl/new")[0] == 403
+        assert reading.request("POST", "/crawl/new", b"seeds=http://a.test/", **FORM)[0] == 403
+        assert Client(server).request("POST", "/crawl/new", b"seeds=http://a.test/", **FORM)[0] == 401

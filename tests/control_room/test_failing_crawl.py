@@ -1,4 +1,4 @@
-"""A sick crawl as the control room tells of it: each cause is named on the page of a URL, with what to do."""
+"""A failing crawl in the control room: the page of a URL shows the cause and the remedy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from tests.rest.conftest import Client, running, settings
 
 
 class _Closed(BaseHTTPRequestHandler):
-    """A site whose robots.txt lets nobody in."""
+    """A site with a robots.txt that disallows everything."""
 
     def do_GET(self) -> None:
-        """Answer with rules, or a page that nobody is to ask for."""
+        """Send robots.txt, or a page that no crawler should request."""
         body = b"User-agent: *\nDisallow: /\n"
         self.send_response(200)
         self.send_header("Content-Type", "text/plain")
@@ -27,7 +27,7 @@ class _Closed(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
@@ -42,19 +42,19 @@ def closed_site() -> Iterator[str]:
 
 def test_page_view_explains_failed_fetch(tmp_path: Path) -> None:
     conf = settings(tmp_path)
-    refused = "http://127.0.0.1:9/"
+    unreachable = "http://127.0.0.1:9/"
     with closed_site() as denied, Crawl(conf, {**SETTINGS, "http.timeout": "5000"}) as crawl:
-        crawl.inject([denied, refused])
+        crawl.inject([denied, unreachable])
         batch = crawl.generate().batch_id
         crawl.fetch(batch)
         crawl.parse(batch)
         crawl.updatedb(batch)
     with running(conf) as server:
         client = Client(server)
-        told = client.get(f"/crawl/page?url={quote(denied, safe='')}")
-        assert "Denied by robots.txt (ROBOTS_DENIED)" in told
-        assert "http.agent.name" in told
-        told = client.get(f"/crawl/page?url={quote(refused, safe='')}")
-        assert "Fetch failed (EXCEPTION): " in told
-        assert "nutch2py doctor checks DNS, addresses and limits" in told
-        assert "db.fetch.retry.max" in told
+        shown = client.get(f"/crawl/page?url={quote(denied, safe='')}")
+        assert "Denied by robots.txt (ROBOTS_DENIED)" in shown
+        assert "http.agent.name" in shown
+        shown = client.get(f"/crawl/page?url={quote(unreachable, safe='')}")
+        assert "Fetch failed (EXCEPTION): " in shown
+        assert "nutch2py doctor checks DNS, addresses and limits" in shown
+        assert "db.fetch.retry.max" in shown

@@ -1,4 +1,4 @@
-"""The report: one file that needs nothing else, honest about what is not known, safe whatever names a crawl has."""
+"""The report: a self-contained file that marks unknown values and escapes malicious names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from nutch2py.fetcher.protocols.fetch_response import FailureKind
 from nutch2py.joblog.crawl_overview import HostEdge, HostSummary, Overview
 from nutch2py.joblog.job_entry import JobState
 from nutch2py.jobs.monitoring.skip_reasons import SkippedUrls, SkipReason
-from tests.charts.chrome import OUT_OF_REACH, OVERLAPS, VIEWS, axe, chrome, faults, opened, save, too_wide
+from tests.charts.chrome import OUT_OF_REACH, OVERLAPS, VIEWS, axe, chrome, faults, open_page, save, too_wide
 from tests.charts.samples import HOSTILE
 from tests.control_room.simulated_job_log import BEGAN, MINUTE, entries, entry, overview
 from tests.jobs.rows import put
@@ -38,7 +38,7 @@ def simulated(count: int = 120) -> CrawlSnapshot:
 
 
 def hostile() -> CrawlSnapshot:
-    """Return a crawl whose every field means harm."""
+    """Return a crawl with a malicious value in every field."""
     made = [
         replace(each, batch_id=bad, message=bad, host=bad, user=bad, job=bad[:40] or "fetch")
         for each, bad in zip(entries(40), HOSTILE * 5, strict=False)
@@ -65,7 +65,7 @@ def test_report_renders_in_browser(
     size, scheme = VIEWS[number if name == "hostile" else 3 * number]
     path = tmp_path / "report.html"
     write_report(made(), path)
-    with opened(chrome, size, scheme) as page:
+    with open_page(chrome, size, scheme) as page:
         page.goto(path.as_uri())
         save(page, f"report-{name}-{size}-{scheme}", os.environ.get("NUTCH2PY_SCREENSHOTS"))
         assert page.evaluate(OVERLAPS) == []
@@ -73,8 +73,8 @@ def test_report_renders_in_browser(
         assert page.evaluate(OUT_OF_REACH) == []
         assert faults(page, axe) == []
         assert "ran" not in page.title().split()
-        assert page.complaints == []  # type: ignore[attr-defined]
-        assert page.asked == [path.as_uri()]  # type: ignore[attr-defined]
+        assert page.console_lines == []  # type: ignore[attr-defined]
+        assert page.requested_urls == [path.as_uri()]  # type: ignore[attr-defined]
 
 
 def test_report_summary_and_values_agree(
@@ -87,11 +87,11 @@ def test_report_summary_and_values_agree(
     assert main(["report", "-o", str(target), "-D", store]) == 0
     assert capsys.readouterr().out == f"report: {target}\n"
     assert main(["report", "-json", "-D", store]) == 0
-    told = orjson.loads(capsys.readouterr().out)
-    assert told["table_stats"]["rows"] == 4
-    assert told["summary"][0] == "4 pages, 75 % fetched."
+    report = orjson.loads(capsys.readouterr().out)
+    assert report["table_stats"]["rows"] == 4
+    assert report["summary"][0] == "4 pages, 75 % fetched."
     shown = target.read_text("utf-8")
-    assert all(f"<p>{sentence}</p>" in shown for sentence in told["summary"])
+    assert all(f"<p>{sentence}</p>" in shown for sentence in report["summary"])
     assert not list(tmp_path.glob(".out*"))
 
 
@@ -108,7 +108,7 @@ def test_report_skipped_pages_are_listed_and_escaped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "said"),
+    ("arguments", "code", "message"),
     [
         ([], 255, "no output given: name a file with -o, or print the report with -json"),
         (["-o", "none/report.html"], 4, "No such file or directory: name a file that you can write"),
@@ -117,12 +117,12 @@ def test_report_skipped_pages_are_listed_and_escaped() -> None:
 )
 def test_unwritable_report_path_is_named_in_error(
     conf: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    words: list[str], code: int, said: str,
+    arguments: list[str], code: int, message: str,
 ) -> None:  # fmt: skip
     put(conf, {"http://a.test/": {}})
     monkeypatch.chdir(tmp_path)
-    assert main(["report", *words, "-D", f"storage.data.store={conf.get('storage.data.store')}"]) == code
-    assert capsys.readouterr().err.rstrip().endswith(said)
+    assert main(["report", *arguments, "-D", f"storage.data.store={conf.get('storage.data.store')}"]) == code
+    assert capsys.readouterr().err.rstrip().endswith(message)
 
 
 def test_missing_crawl_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,12 +133,12 @@ def test_missing_crawl_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_unknown_value_names_command_to_compute_it() -> None:
     shown = render_report(NOTHING)
     assert "<svg" not in shown
-    for said in (
+    for message in (
         crawl_charts.NO_JOB_LOG_MESSAGE,
         crawl_charts.NO_OVERVIEW_MESSAGE,
         "run nutch2py readdb -stats",
     ):
-        assert said in shown
+        assert message in shown
 
 
 def test_rounds_are_summarized() -> None:
@@ -167,10 +167,10 @@ def test_rounds_are_summarized() -> None:
         BEGAN + 7 * MINUTE,
     )
     assert (rows_per_second(jobs[-1]), remaining_ms(jobs[-1]), remaining_ms(jobs[1])) == (1.0, 120_000, None)
-    told = [*summarize_crawl(None, None, [first, second], jobs[::-1])]
-    assert told[1] == "2 rounds in 6 min: 5 fetched, 2 failed."
-    assert told[2].startswith("Running: fetch of batch b2, since ")
-    assert told[2].endswith(": 60 of 180 rows, 1 rows/s, about 2 min remaining.")
+    sentences = [*summarize_crawl(None, None, [first, second], jobs[::-1])]
+    assert sentences[1] == "2 rounds in 6 min: 5 fetched, 2 failed."
+    assert sentences[2].startswith("Running: fetch of batch b2, since ")
+    assert sentences[2].endswith(": 60 of 180 rows, 1 rows/s, about 2 min remaining.")
     assert [*summarize_crawl(None, None, [], [jobs[3]])][1].startswith(
         "The last job, parse of batch b1, was killed at "
     )

@@ -1,4 +1,4 @@
-"""The pages of the control room: as browsers show them, with every field meaning harm, and what they cost."""
+"""The pages of the control room: in a browser, with malicious values in every field, and their cost."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.table.embedded.embedded_store import EmbeddedStore
 from nutch2py.url.keys import reverse_url
-from tests.charts.chrome import OUT_OF_REACH, OVERLAPS, VIEWS, axe, chrome, faults, opened, save, too_wide
+from tests.charts.chrome import OUT_OF_REACH, OVERLAPS, VIEWS, axe, chrome, faults, open_page, save, too_wide
 from tests.charts.samples import HOSTILE
 from tests.control_room import test_report
 from tests.control_room.sample_crawl import HOST, crawled, simulate
 from tests.control_room.simulated_job_log import entries
-from tests.server.running_server import answering
+from tests.server.running_server import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -51,35 +51,35 @@ PATHS = (
 
 
 @contextmanager
-def serving(conf: Configuration) -> Iterator[str]:
-    """Serve the application; give the address of its first page."""
-    conf.set("http.dns.resolver", "system")  # no look of doctor leaves this machine
-    with answering(HttpServer(conf, ("127.0.0.1", 0))) as server:
+def serve_control_room(conf: Configuration) -> Iterator[str]:
+    """Serve the application; yield the URL of its first page."""
+    conf.set("http.dns.resolver", "system")  # the doctor sends nothing to other machines
+    with serving(HttpServer(conf, ("127.0.0.1", 0))) as server:
         yield server.url
 
 
 @pytest.fixture
 def room(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Give the address of a server over a small table, with a log and an overview of ten million rows."""
+    """Yield the URL of a server over a small table, with a log and an overview of ten million rows."""
     crawled(conf)
     BatchListStore(conf).set_state(entries()[0].batch_id, BatchState.GENERATED, 50_000)
     simulate(monkeypatch.setattr)
-    with serving(conf) as url:
+    with serve_control_room(conf) as url:
         yield url
 
 
 def text_of(url: str) -> str:
-    with urlopen(url, timeout=60) as answer:
-        return str(answer.read().decode())
+    with urlopen(url, timeout=60) as response:
+        return str(response.read().decode())
 
 
 def test_pages_render_in_browser(chrome: Browser, axe: str, room: str) -> None:
-    """Each page in one of the four views, and the first in all; to make pictures of them, each in all."""
+    """Each page in one of the four views, and the first in all; for screenshots, each in all."""
     views = [(path, VIEWS[number % 4]) for number, path in enumerate(PATHS)] + [("crawl", view) for view in VIEWS[1:]]
     if "NUTCH2PY_SCREENSHOTS" in os.environ:
         views = [(path, view) for path in PATHS for view in VIEWS]
     for path, (size, scheme) in views:
-        with opened(chrome, size, scheme) as page:
+        with open_page(chrome, size, scheme) as page:
             page.goto(room + path)
             page.wait_for_function("() => !document.querySelector('[data-live]') || live.textContent === 'live'")
             name = "-".join(re.findall(r"\w+", path.partition("http")[0])) + path[-2:].replace("/", "-")
@@ -87,13 +87,13 @@ def test_pages_render_in_browser(chrome: Browser, axe: str, room: str) -> None:
             assert page.evaluate(OVERLAPS) == [], path
             assert too_wide(page) == 0, path
             assert faults(page, axe) == [], path
-            assert page.complaints == [], path  # type: ignore[attr-defined]
-            assert [url for url in page.asked if not url.startswith(room)] == []  # type: ignore[attr-defined]
+            assert page.console_lines == [], path  # type: ignore[attr-defined]
+            assert [url for url in page.requested_urls if not url.startswith(room)] == []  # type: ignore[attr-defined]
             assert page.context.cookies() == []
 
 
 def test_table_cells_are_readable_on_phone(chrome: Browser, room: str) -> None:
-    with opened(chrome, "phone") as page:
+    with open_page(chrome, "phone") as page:
         for path in PATHS:
             page.goto(room + path)
             assert page.evaluate(OUT_OF_REACH) == [], path
@@ -104,8 +104,8 @@ def test_table_cells_are_readable_on_phone(chrome: Browser, room: str) -> None:
 
 
 def test_every_page_is_tested(conf: Configuration) -> None:
-    """What :data:`PATHS` names is looked at in a browser, and its rows are counted; so a new page is to be there."""
-    with answering(HttpServer(conf, ("127.0.0.1", 0))) as server:
+    """Other tests check the pages in :data:`PATHS` only, so each new page must be listed there."""
+    with serving(HttpServer(conf, ("127.0.0.1", 0))) as server:
         found = {
             route.path.strip("/")
             for route in server.app.routes
@@ -119,7 +119,7 @@ def test_every_page_is_tested(conf: Configuration) -> None:
 
 
 def test_pages_work_without_scripts_and_with_keyboard(chrome: Browser, room: str) -> None:
-    with opened(chrome, scripts=False) as page:
+    with open_page(chrome, scripts=False) as page:
         page.goto(f"{room}crawl")
         assert "10,000,000 pages of 184,311 hosts, 63 % fetched." in page.inner_text(".lead")
         assert page.inner_text("article.running-job h2").startswith("fetch")
@@ -157,7 +157,7 @@ def test_changes_appear_while_page_is_open(
     crawled(conf, 3)
     log = entries(30)
     simulate(monkeypatch.setattr, log)
-    with serving(conf) as url, opened(chrome) as page:
+    with serve_control_room(conf) as url, open_page(chrome) as page:
         page.goto(f"{url}crawl")
         page.wait_for_function("() => live.textContent === 'live'")
         page.click("summary >> nth=0")
@@ -165,8 +165,8 @@ def test_changes_appear_while_page_is_open(
         further = replace(log[0], rows=44_444)
         simulate(monkeypatch.setattr, [further, *log[1:]])
         page.wait_for_function("() => document.querySelector('article.running-job').textContent.includes('44,444')")
-        assert page.evaluate("window.same")  # it is the page that was there
-        assert page.complaints == []  # type: ignore[attr-defined]
+        assert page.evaluate("window.same")  # the page has not changed
+        assert page.console_lines == []  # type: ignore[attr-defined]
 
 
 def hostile_page() -> WebPage:
@@ -191,13 +191,13 @@ def test_field_values_are_escaped(
     bad = test_report.hostile()
     simulate(monkeypatch.setattr, bad.entries)
     monkeypatch.setattr(CrawlReader, "overview", lambda _: bad.overview)
-    with serving(conf) as room:
+    with serve_control_room(conf) as room:
         job = quote(bad.entries[0].id)
         hosts = (f"crawl/host?name={name}" for name in ("evil.example", quote(HOSTILE[0])))
         paths = ("crawl", "crawl/jobs", f"crawl/job?id={job}", "crawl/rounds", "crawl/hosts", *hosts)
         for number, path in enumerate((*paths, f"crawl/page?url={quote(url)}")):
             size, scheme = VIEWS[number % 4]
-            with opened(chrome, size, scheme) as page:
+            with open_page(chrome, size, scheme) as page:
                 page.goto(room + path)
                 assert too_wide(page) == 0, path
                 assert faults(page, axe) == [], path
@@ -205,13 +205,13 @@ def test_field_values_are_escaped(
                 assert "javascript:" not in "".join(
                     page.eval_on_selector_all("a", "all => all.map(a => new URL(a.href).protocol)")
                 ), path
-                complaints = [each for each in page.complaints if "404" not in each]  # type: ignore[attr-defined]
-                assert complaints == [], path
-                assert [asked for asked in page.asked if not asked.startswith(room)] == []  # type: ignore[attr-defined]
+                messages = [each for each in page.console_lines if "404" not in each]  # type: ignore[attr-defined]
+                assert messages == [], path
+                assert [url for url in page.requested_urls if not url.startswith(room)] == []  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "said"),
+    ("path", "status", "message"),
     [
         ("crawl/job?id=none", HTTPStatus.NOT_FOUND, "Job not found"),
         ("crawl/host?name=none.example", HTTPStatus.NOT_FOUND, "the crawl has no page and no row of this host"),
@@ -223,16 +223,16 @@ def test_field_values_are_escaped(
         ("crawl/nothing", HTTPStatus.NOT_FOUND, "Page not found."),
     ],
 )
-def test_missing_object_shows_not_found(room: str, path: str, status: HTTPStatus, said: str) -> None:
-    with pytest.raises(HTTPError) as refused:
+def test_missing_object_shows_not_found(room: str, path: str, status: HTTPStatus, message: str) -> None:
+    with pytest.raises(HTTPError) as failure:
         text_of(room + path)
-    assert refused.value.code == status
-    assert said in refused.value.read().decode()
+    assert failure.value.code == status
+    assert message in failure.value.read().decode()
 
 
 def test_empty_crawl_has_its_page(conf: Configuration) -> None:
     open_store(conf, WebPage).create()
-    with serving(conf) as url:
+    with serve_control_room(conf) as url:
         assert "No job in the log yet." in text_of(f"{url}crawl")
         for path in ("crawl/jobs", "crawl/rounds", "crawl/hosts"):
             assert "yet" in text_of(url + path)
@@ -250,7 +250,7 @@ def test_list_pagination_reaches_end(room: str) -> None:
 
 
 def rows_read(monkeypatch: pytest.MonkeyPatch, room: str, path: str) -> int:
-    """Return how many rows of any table a page reads."""
+    """Return the number of table rows that a page reads."""
     count = 0
 
     def one_by_one(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -277,13 +277,13 @@ def rows_read(monkeypatch: pytest.MonkeyPatch, room: str, path: str) -> int:
 
 
 def test_page_reads_constant_rows_for_larger_table(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are counted, with the figures and batches of the store itself."""
+    """Reads of rows are counted, including those for statistics and batches."""
     counts = {}
     for size in (150, 600):
         conf.set("storage.crawl.id", f"of{size}")
         crawled(conf, size)
         BatchListStore(conf).set_state("b", BatchState.GENERATED, size)
-        with serving(conf.copy()) as room:
+        with serve_control_room(conf.copy()) as room:
             counts[size] = {path: rows_read(monkeypatch, room, path) for path in PATHS if "job?" not in path}
     assert counts[150] == counts[600]
     assert max(counts[600].values()) <= 2 * 51
@@ -293,9 +293,9 @@ def test_page_reads_constant_rows_for_larger_table(conf: Configuration, monkeypa
 def test_many_viewers_cost_as_much_as_one(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
     crawled(conf, 2)
     simulate(monkeypatch.setattr)
-    asked: list[int] = []
+    reads: list[int] = []
     jobs = CrawlReader.jobs
-    monkeypatch.setattr(CrawlReader, "jobs", lambda crawl, *args: asked.append(1) or jobs(crawl, *args))
+    monkeypatch.setattr(CrawlReader, "jobs", lambda crawl, *args: reads.append(1) or jobs(crawl, *args))
 
     async def fingerprints() -> set[str]:
         poller = SharedPoller(lambda: crawl_fingerprint(lambda: CrawlReader(conf)), 3600.0, ThreadLimit(4))
@@ -303,7 +303,7 @@ def test_many_viewers_cost_as_much_as_one(conf: Configuration, monkeypatch: pyte
 
     with ThreadPoolExecutor(1) as pool:  # Playwright runs an event loop in this thread
         assert len(pool.submit(asyncio.run, fingerprints()).result()) == 1
-    assert asked == [1]
+    assert reads == [1]
 
 
 def test_script_and_style_are_packaged(room: str) -> None:
@@ -316,13 +316,13 @@ def test_missing_token_is_rejected(conf: Configuration, tmp_path: Path) -> None:
     crawled(conf, 2)
     conf.set("rest.tokens.file", str(tmp_path / "tokens"))
     token = add_token(conf, "reader", Role.READ)
-    with serving(conf) as room:
+    with serve_control_room(conf) as room:
         for path in (*PATHS, "crawl/events"):
-            with pytest.raises(HTTPError) as refused:
+            with pytest.raises(HTTPError) as failure:
                 text_of(room + path)
-            assert refused.value.code == HTTPStatus.UNAUTHORIZED
-            assert refused.value.headers["WWW-Authenticate"].startswith("Basic")
-            assert HOST not in refused.value.read().decode()
-        asked = Request(f"{room}crawl", headers={"Authorization": f"Bearer {token}"})
-        with urlopen(asked, timeout=60) as answer:
-            assert answer.status == HTTPStatus.OK
+            assert failure.value.code == HTTPStatus.UNAUTHORIZED
+            assert failure.value.headers["WWW-Authenticate"].startswith("Basic")
+            assert HOST not in failure.value.read().decode()
+        authorized = Request(f"{room}crawl", headers={"Authorization": f"Bearer {token}"})
+        with urlopen(authorized, timeout=60) as response:
+            assert response.status == HTTPStatus.OK

@@ -160,7 +160,7 @@ def test_rule_matching_equals_protego(rules: list[tuple[bool, str]], path: str) 
     url = f"http://a.test/{path}"
     oracle = Protego.parse("\n".join(["User-agent: *", *lines])).can_fetch(url, "probe")
     found = parse_robots("\n".join(["User-agent: *", *lines]).encode(), ("probe",))
-    assert all(group.is_allowed(robots_path(url)) for group in found._rule_sets) == oracle, (lines, url)
+    assert all(group.is_allowed(robots_path(url)) for group in found.rule_sets) == oracle, (lines, url)
 
 
 def rules_of(value: Callable[[int], str]) -> Callable[[int], bytes]:
@@ -230,7 +230,7 @@ def test_matching_time_is_linear_in_url() -> None:
 
 def test_only_candidate_rules_are_matched() -> None:
     rules = parse_robots(FILES["wild"](ROBOTS_MAX_BYTES - 1000), ("probe",))
-    (group,) = rules._rule_sets
+    (group,) = rules.rule_sets
     path = robots_path("http://a.test/page-12345.html")
     tried = sum(len(group.wildcards[gram]) for gram in group.find_grams(path))
     assert len(group.find_grams(path)) < 30

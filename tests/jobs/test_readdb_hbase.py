@@ -24,7 +24,7 @@ from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.table.table_copy import copy_table
 from tests.jobs import crawl
-from tests.server.running_server import answering
+from tests.server.running_server import serving
 
 _number = itertools.count()
 
@@ -123,7 +123,7 @@ def test_hbase_control_room_and_report_show_crawl(
     assert replace(figures, counted_at=0, due=None) == replace(kept, counted_at=0, due=None)
     assert overview.hosts == seen.hosts
     fetch = next(each for each in entries if each.job == "fetch")
-    with answering(HttpServer(conf, ("127.0.0.1", 0))) as server:
+    with serving(HttpServer(conf, ("127.0.0.1", 0))) as server:
         pages = {}
         for path in ("crawl", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/job?id={fetch.id}"):
             with urlopen(server.url + path, timeout=60) as answer:

@@ -1,4 +1,4 @@
-"""Who may do what: tokens, roles, limits, pages of other sites, and what is written down of it."""
+"""Authorization: tokens, roles, rate limits, cross-site requests, and the audit log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def token(tokens: Path, name: str, role: str, capsys: pytest.CaptureFixture[str]
 
 @pytest.fixture
 def clients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[dict[str, Client]]:
-    """Give a client of each role, and one without a token."""
+    """Yield a client of each role, and one without a token."""
     tokens = tmp_path / "tokens"
     made = {role: token(tokens, f"my-{role}", role, capsys) for role in ROLES}
     with running(settings(tmp_path, rest_tokens_file=str(tokens), ftp_password="hidden-one")) as server:
@@ -49,7 +49,7 @@ def paths() -> list[tuple[str, str, Role, bool]]:
 
 def test_changing_request_requires_more_than_read_role() -> None:
     assert all(role > Role.READ for _, _, role, changes in paths() if changes)
-    # Nutch 2 asks for rows by POST
+    # Nutch 2 requests rows by POST
     assert [(method, path) for method, path, _, changes in paths() if method != "GET" and not changes] == [
         ("POST", "/db")
     ]
@@ -60,26 +60,26 @@ def held(folder: Path) -> dict[str, bytes]:
 
 
 def test_read_role_changes_nothing(clients: dict[str, Client], tmp_path: Path) -> None:
-    clients["run"].ask("POST", "/api/v1/seeds", {"id": "x", "urls": ["http://a/"]})
-    clients["run"].ask("POST", "/api/v1/configurations", {"id": "x"})
+    clients["run"].request("POST", "/api/v1/seeds", {"id": "x", "urls": ["http://a/"]})
+    clients["run"].request("POST", "/api/v1/configurations", {"id": "x"})
     before = held(tmp_path)
     bodies: list[Any] = [{"job": "inject", "seeds": ["http://a.test/"]}, {"id": "x", "force": True}, {"value": "1"}, {}]
     for method, path, role, changes in paths():
         for body in bodies if method in ("POST", "PUT") else [None]:
-            # what anyone may ask can lack a query
-            assert clients["none"].ask(method, path, body)[0] in ((401,) if role > Role.SEARCH else (200, 400))
-            status, _ = clients["read"].ask(method, path, body)
+            # an anonymous request may lack a query
+            assert clients["none"].request(method, path, body)[0] in ((401,) if role > Role.SEARCH else (200, 400))
+            status, _ = clients["read"].request(method, path, body)
             assert (status == 403) == (changes or role > Role.READ), (method, path, body, status)
             assert status < 500
     form = {"Content-Type": "application/x-www-form-urlencoded"}
-    for who, refused in (("none", 401), ("read", 403)):
+    for caller, expected in (("none", 401), ("read", 403)):
         for path in ("/crawl/new", "/crawl/stop"):
-            assert clients[who].ask("POST", path, b"seeds=http%3A%2F%2Fa.test%2F&id=x", **form)[0] == refused
+            assert clients[caller].request("POST", path, b"seeds=http%3A%2F%2Fa.test%2F&id=x", **form)[0] == expected
     assert held(tmp_path) == before
 
 
 def status_of(client: Client, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> int:
-    """Return the status of an answer, which may have no body."""
+    """Return the status of a response, which may have no body."""
     with closing(http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)) as connection:
         token = {"Authorization": f"Bearer {client.token}"} if client.token else {}
         connection.request(method, path, body, {**token, **headers})
@@ -90,38 +90,38 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE")
 
 
 def test_no_path_allows_action_with_read_role(clients: dict[str, Client], tmp_path: Path) -> None:
-    """By the routes of the whole application and what becomes of its folder, so that a new path is held to it, too."""
+    """Checks all routes of the application and the state of its folder, so that new routes are covered."""
     app = clients["none"].server.app
     context, stopped = app.state.authorizer.context, list[int]()
     context.stop_server = lambda: stopped.append(1)
     context.conf.set("rest.requests.per.second", "0")
     app.state.authorizer.rate_limiter.per_second = 0.0
     for kind, body in (("seeds", {"urls": ["http://a/"]}), ("configurations", {})):
-        clients["run"].ask("POST", f"/api/v1/{kind}", {"id": "x", **body})
+        clients["run"].request("POST", f"/api/v1/{kind}", {"id": "x", **body})
     crawl = {"job": "crawl", "seeds": ["http://192.0.2.1/"]}
-    job = clients["run"].begin(**crawl)
-    clients["run"].ask("POST", "/api/v1/schedules", {"id": "x", "cron": "30 4 * * *", "job": crawl})
+    job = clients["run"].start_job(**crawl)
+    clients["run"].request("POST", "/api/v1/schedules", {"id": "x", "cron": "30 4 * * *", "job": crawl})
     context.scheduler.stop()
-    clients["run"].ask("POST", f"/api/v1/jobs/{job['id']}/abort")
-    clients["run"].until(job["id"], "killed")
+    clients["run"].request("POST", f"/api/v1/jobs/{job['id']}/abort")
+    clients["run"].wait_for_state(job["id"], "killed")
     before, form = held(tmp_path), {"Content-Type": "application/x-www-form-urlencoded"}
     texts = [json.dumps(crawl).encode(), b'{"id": "y", "force": true}', b'{"value": "1"}', b'{"type": "INJECT"}']
     bodies: list[tuple[bytes, dict[str, str]]] = [(text, {"Content-Type": "application/json"}) for text in texts]
     bodies.append((b"seeds=http%3A%2F%2Fa.test%2F&id=" + job["id"].encode(), form))
-    asked = set()
+    requested = set()
     for route in app.routes:
         for given in (job["id"], "x") if "{id" in route.path else ("",):
             path = re.sub(r"{id[^}]*}", given, re.sub(r"{name[^}]*}", "generate.max.count", route.path))
-            assert "{" not in path, "say what stands for this part"
+            assert "{" not in path, "give a value for this parameter"
             for method in METHODS:
-                if path.endswith("/events") and method == "GET":  # which have no end
+                if path.endswith("/events") and method == "GET":  # endless responses
                     continue
                 for body, headers in bodies if method in ("POST", "PUT", "PATCH") else [(None, {})]:
-                    for who in ("none", "read"):
-                        status = status_of(clients[who], method, path, body, headers)
-                        assert status < 500 or status == 503, (method, path, status)  # there is no index
-                        asked.add((path, method, who))
-    assert {path for path, _, _ in asked} >= {"/crawl/new", "/crawl/stop", "/admin/stop", "/job/create", "/db"}
+                    for role in ("none", "read"):
+                        status = status_of(clients[role], method, path, body, headers)
+                        assert status < 500 or status == 503, (method, path, status)  # no index exists
+                        requested.add((path, method, role))
+    assert {path for path, _, _ in requested} >= {"/crawl/new", "/crawl/stop", "/admin/stop", "/job/create", "/db"}
     assert stopped == []
     assert held(tmp_path) == before
     assert [each["id"] for each in clients["read"].get("/api/v1/jobs")] == [job["id"]]
@@ -129,27 +129,27 @@ def test_no_path_allows_action_with_read_role(clients: dict[str, Client], tmp_pa
 
 def test_roles_follow_tokens(clients: dict[str, Client]) -> None:
     for role in ROLES:
-        assert clients[role].ask("GET", "/api/v1/jobs")[0] == (403 if role == "search" else 200)
+        assert clients[role].request("GET", "/api/v1/jobs")[0] == (403 if role == "search" else 200)
     path = "/api/v1/configurations"
     for name, value, status in [("generate.max.count", "5", 201), ("plugin.folders", "/tmp", 403),
                                 ("generate.min.score", "${env.HOME}", 403)]:  # fmt: skip
         body = {"id": "mine", "force": True, "properties": {name: value}}
-        assert clients["read"].ask("POST", path, body)[0] == 403
-        assert clients["run"].ask("POST", path, body)[0] == status
+        assert clients["read"].request("POST", path, body)[0] == 403
+        assert clients["run"].request("POST", path, body)[0] == status
         if "$" not in value:
-            assert clients["admin"].ask("POST", path, body)[0] == 201
-    assert clients["run"].ask("PUT", f"{path}/mine/properties/plugin.includes", {"value": "x"})[0] == 403
+            assert clients["admin"].request("POST", path, body)[0] == 201
+    assert clients["run"].request("PUT", f"{path}/mine/properties/plugin.includes", {"value": "x"})[0] == 403
     job = {"job": "checktable", "properties": {"storage.data.store": "embedded:/tmp/elsewhere"}}
-    assert clients["run"].ask("POST", "/api/v1/jobs", job)[0] == 403
+    assert clients["run"].request("POST", "/api/v1/jobs", job)[0] == 403
 
 
 def test_token_is_accepted_as_basic_auth_password(clients: dict[str, Client]) -> None:
-    status, _ = clients["none"].ask("GET", "/api/v1/jobs")
+    status, _ = clients["none"].request("GET", "/api/v1/jobs")
     assert status == 401
     word = base64.b64encode(f"anybody:{clients['read'].token}".encode()).decode()
-    assert clients["none"].ask("GET", "/api/v1/jobs", Authorization=f"Basic {word}")[0] == 200
+    assert clients["none"].request("GET", "/api/v1/jobs", Authorization=f"Basic {word}")[0] == 200
     for wrong in ("Basic !", "Basic YQ==", "Bearer x", "Digest y", "Bearer"):
-        assert clients["none"].ask("GET", "/api/v1/jobs", Authorization=wrong)[0] == 401
+        assert clients["none"].request("GET", "/api/v1/jobs", Authorization=wrong)[0] == 401
 
 
 def test_secrets_are_masked_and_tokens_not_stored(clients: dict[str, Client], tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_removed_token_is_rejected(
 ) -> None:
     option = f"rest.tokens.file={tmp_path / 'tokens'}"
     assert main(["token", "my-run", "-remove", "-D", option]) == 0
-    assert clients["run"].ask("GET", "/api/v1/jobs")[0] == 401
+    assert clients["run"].request("GET", "/api/v1/jobs")[0] == 401
     assert main(["token", "my-run", "-remove", "-D", option]) == 3
     assert "token my-run not found" in capsys.readouterr().err
     assert main(["token", "a/b", "-D", option]) == 3
@@ -174,40 +174,40 @@ def test_removed_token_is_rejected(
 
 
 def test_tokens_replaced_during_requests_work(clients: dict[str, Client], tmp_path: Path) -> None:
-    """Who stands in both files is let in all the time, who stands in none of them never."""
+    """A token of both files is always accepted, a token of neither file never."""
     clients["read"].server.app.state.authorizer.rate_limiter.per_second = 0.0
     file = tmp_path / "tokens"
     lines = file.read_text().splitlines(keepends=True)
     texts = ["".join(line for line in lines if "my-run" not in line), "# another\n" + "".join(lines)]
     ended = threading.Event()
 
-    def asking(who: str) -> set[int]:
+    def request_often(role: str) -> set[int]:
         seen = set()
         while not ended.is_set():
-            seen.add(clients[who].ask("GET", "/api/v1/jobs")[0])
+            seen.add(clients[role].request("GET", "/api/v1/jobs")[0])
         return seen
 
     with ThreadPoolExecutor(3) as pool:
-        asked = {who: pool.submit(asking, who) for who in ("read", "run", "none")}
+        statuses = {role: pool.submit(request_often, role) for role in ("read", "run", "none")}
         for number in range(60):
             part = tmp_path / "part"
             part.write_text(texts[number % 2])
             part.replace(file)
             ended.wait(0.005)
         ended.set()
-    assert asked["read"].result() == {200}
-    assert asked["none"].result() == {401}
-    assert asked["run"].result() == {200, 401}
-    assert clients["run"].ask("GET", "/api/v1/jobs")[0] == 200
+    assert statuses["read"].result() == {200}
+    assert statuses["none"].result() == {401}
+    assert statuses["run"].result() == {200, 401}
+    assert clients["run"].request("GET", "/api/v1/jobs")[0] == 200
     file.write_text(texts[0])
-    assert clients["run"].ask("GET", "/api/v1/jobs")[0] == 401
+    assert clients["run"].request("GET", "/api/v1/jobs")[0] == 401
 
 
 def test_audit_log_records_user_and_action(clients: dict[str, Client], tmp_path: Path) -> None:
-    clients["run"].ask("POST", "/api/v1/seeds", {"id": "x", "urls": ["http://a/"]})
-    clients["read"].ask("DELETE", "/api/v1/seeds/x")
-    clients["none"].ask("GET", "/api/v1/jobs")
-    clients["read"].ask("GET", "/api/v1/jobs")
+    clients["run"].request("POST", "/api/v1/seeds", {"id": "x", "urls": ["http://a/"]})
+    clients["read"].request("DELETE", "/api/v1/seeds/x")
+    clients["none"].request("GET", "/api/v1/jobs")
+    clients["read"].request("GET", "/api/v1/jobs")
     lines = [json.loads(line) for line in (tmp_path / "rest" / "audit.log").read_text().splitlines()]
     assert [(line["caller"], line["method"], line["status"]) for line in lines] == [
         ("my-run", "POST", 201), ("", "DELETE", 403), ("", "GET", 401)
@@ -220,18 +220,18 @@ def test_cross_site_request_is_rejected(client: Client) -> None:
     body = {"id": "x", "urls": []}
     for headers in ({"Origin": "http://evil.test"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"},
                     {"Sec-Fetch-Site": "same-site"}, {"Origin": "http://["}):  # fmt: skip
-        assert client.ask("POST", "/api/v1/seeds", body, **headers)[0] == 403
-    assert client.ask("POST", "/api/v1/seeds", body, **{"Content-Type": "text/plain"})[0] == 415
+        assert client.request("POST", "/api/v1/seeds", body, **headers)[0] == 403
+    assert client.request("POST", "/api/v1/seeds", body, **{"Content-Type": "text/plain"})[0] == 415
     own = f"http://127.0.0.1:{client.server.address[1]}"
-    assert client.ask("POST", "/api/v1/seeds", body, Origin=own)[0] == 201
+    assert client.request("POST", "/api/v1/seeds", body, Origin=own)[0] == 201
 
 
 def test_request_body_and_rate_are_limited(tmp_path: Path) -> None:
     with running(settings(tmp_path, rest_body_max_bytes="1000", rest_requests_per_second="1")) as server:
         client = Client(server)
-        assert client.ask("POST", "/api/v1/seeds", {"urls": ["http://a/" + "a" * 2000]})[0] == 413
-        assert client.ask("POST", "/api/v1/seeds", b"{", **{"Transfer-Encoding": "x"})[0] in (400, 501)
-        statuses = [client.ask("GET", "/health")[0] for _ in range(8)]
+        assert client.request("POST", "/api/v1/seeds", {"urls": ["http://a/" + "a" * 2000]})[0] == 413
+        assert client.request("POST", "/api/v1/seeds", b"{", **{"Transfer-Encoding": "x"})[0] in (400, 501)
+        statuses = [client.request("GET", "/health")[0] for _ in range(8)]
         assert statuses[-1] == 429
 
 
@@ -260,12 +260,14 @@ def test_name_cannot_escape_folder(client: Client, name: str) -> None:
     from urllib.parse import quote
 
     for path in ("jobs", "seeds", "configurations"):
-        assert client.ask("GET", f"/api/v1/{path}/{quote(name, safe='%')}")[0] in (400, 404)
+        assert client.request("GET", f"/api/v1/{path}/{quote(name, safe='%')}")[0] in (400, 404)
 
 
 def test_audit_log_injection_is_escaped(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
-    path.write_bytes(b'{"time": "2026-01-01T00:00:00Z", "caller": "a serv')  # that was killed, or had no room
+    path.write_bytes(
+        b'{"time": "2026-01-01T00:00:00Z", "caller": "a serv'
+    )  # of a server that was killed, or had no disk space
     AuditLog(path, 1 << 20).record("me", "", "POST", "/x", 201, "y")
     torn, whole = path.read_bytes().splitlines()
     assert (torn[-4:], json.loads(whole)["detail"]) == (b"serv", "y")
@@ -273,7 +275,7 @@ def test_audit_log_injection_is_escaped(tmp_path: Path) -> None:
 
 def test_concurrent_audit_log_rotation_loses_no_line(tmp_path: Path) -> None:
     path, number = tmp_path / "audit.log", 300
-    servers = [AuditLog(path, number * 90) for _ in range(4)]  # which begin one new file, and so keep all lines
+    servers = [AuditLog(path, number * 90) for _ in range(4)]  # they start one new file, and so keep all lines
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda n: servers[n % 4].record("me", "", "POST", "/x", 201, str(n)), range(number)))
     lines = [*(tmp_path / "audit.log.1").read_bytes().splitlines(), *path.read_bytes().splitlines()]

@@ -1,4 +1,4 @@
-"""Event streams take a place only while they are sent, and share one poller."""
+"""Event streams count against the limit only while they are sent, and share one poller."""
 
 from __future__ import annotations
 

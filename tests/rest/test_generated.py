@@ -1,4 +1,4 @@
-"""Requests that are made of the OpenAPI document, right and wrong: none makes the server fail."""
+"""Valid and invalid requests generated from the OpenAPI document cause no server error."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ TEXT = st.text(max_size=20) | st.sampled_from(
 )
 ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | TEXT | st.lists(TEXT, max_size=2)
 NEVER = {"/admin/stop"}
-"""What would end the server."""
+"""Operations that would stop the server."""
 
 
 def values(schema: dict[str, Any], depth: int = 0) -> st.SearchStrategy[Any]:
-    """Return values that a schema allows, more or less, and now and then any other."""
+    """Return a strategy for values of a schema, with occasional invalid ones."""
     if "$ref" in schema:
         return values(DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]], depth)
     if depth > 4:
@@ -52,7 +52,7 @@ def values(schema: dict[str, Any], depth: int = 0) -> st.SearchStrategy[Any]:
 
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[str, str, Any]:
-    """Give method, path with query, and body."""
+    """Draw method, path with query, and body."""
     path = draw(st.sampled_from(sorted(DOCUMENT["paths"].keys() - NEVER)))
     method = draw(st.sampled_from(sorted(DOCUMENT["paths"][path])))
     described = DOCUMENT["paths"][path][method]
@@ -66,7 +66,7 @@ def requests(draw: st.DrawFn) -> tuple[str, str, Any]:
     schemas = described.get("requestBody", {}).get("content", {})
     body = draw(values(schemas["application/json"]["schema"])) if schemas else None
     if isinstance(body, dict) and body.get("job") == "crawl":
-        body["job"] = "inject"  # which ends by itself
+        body["job"] = "inject"  # a job that finishes by itself
     return method.upper(), f"{path}?{urlencode(query)}" if query else path, body
 
 
@@ -74,9 +74,9 @@ def test_generated_requests_cause_no_server_error(client: Client) -> None:
     authorizer = client.server.app.state.authorizer
     with Crawl(authorizer.context.conf) as crawl:
         crawl.inject(["http://a.test/"])
-        crawl.index("-all")  # else there is no index to ask, which is the server's fault
+        crawl.index("-all")  # without an index, searches are a server error
     authorizer.rate_limiter.per_second = 0.0
-    authorizer.context.jobs.max_running = 0  # jobs are refused, after all else was looked at
+    authorizer.context.jobs.max_running = 0  # jobs are rejected, after all other checks
     statuses: set[int] = set()
 
     @settings(max_examples=200, deadline=None, derandomize=True, database=None,
@@ -85,9 +85,9 @@ def test_generated_requests_cause_no_server_error(client: Client) -> None:
     def ask(request: tuple[str, str, Any]) -> None:
         method, path, body = request
         sent = None if body is None else json.dumps(body).encode()
-        status, answer = client.ask(method, path, sent, **({"Content-Type": "application/json"} if sent else {}))
+        status, body = client.request(method, path, sent, **({"Content-Type": "application/json"} if sent else {}))
         statuses.add(status)
-        assert status < 500, (request, answer)
+        assert status < 500, (request, body)
 
     ask()
     assert {200, 400, 404} <= statuses

@@ -1,4 +1,4 @@
-"""What is sent and stored to make the server fail, stall, forget or tell too much."""
+"""Hostile requests and files cause no failure, stall, loss or disclosure."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ CHECK = {"job": "checktable"}
 def raw(client: Client, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
     connection = http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)
     connection.request(method, path, headers=headers)
-    answer = connection.getresponse()
-    answer.read()
+    response = connection.getresponse()
+    response.read()
     connection.close()
-    return answer
+    return response
 
 
 # requests
@@ -53,34 +53,34 @@ def test_deeply_nested_body_is_rejected(client: Client) -> None:
             ("/api/v1/jobs", f'{{"job":"inject","more":{nested}}}'),
             ("/api/v1/schedules", f'{{"cron":{nested}}}'),
         ]:
-            status, told = client.ask("POST", path, body.encode(), **{"Content-Type": "application/json"})
-            assert (status, "error" in told) == (400, True), told
+            status, body = client.request("POST", path, body.encode(), **{"Content-Type": "application/json"})
+            assert (status, "error" in body) == (400, True), body
 
 
 def test_name_with_trailing_newline_is_rejected(client: Client) -> None:
     for job in ({"crawlId": "c\n"}, {"configuration": "default\n"}, {"properties": {"generate.max.count\n": "1"}}):
-        assert client.ask("POST", "/api/v1/jobs", {**CHECK, **job})[0] == 400
-    assert client.ask("POST", "/api/v1/jobs", {"job": "fetch", "batchId": "-all\n"})[0] == 400
-    assert client.ask("POST", "/api/v1/seeds", {"urls": ["http://a.test/\n"]})[0] == 400
-    assert client.ask("GET", "/api/v1/statistics?crawlId=c%0a")[0] == 400
-    assert client.ask("POST", "/api/v1/seeds", {"id": "a\n", "urls": []})[0] == 400
+        assert client.request("POST", "/api/v1/jobs", {**CHECK, **job})[0] == 400
+    assert client.request("POST", "/api/v1/jobs", {"job": "fetch", "batchId": "-all\n"})[0] == 400
+    assert client.request("POST", "/api/v1/seeds", {"urls": ["http://a.test/\n"]})[0] == 400
+    assert client.request("GET", "/api/v1/statistics?crawlId=c%0a")[0] == 400
+    assert client.request("POST", "/api/v1/seeds", {"id": "a\n", "urls": []})[0] == 400
 
 
 @pytest.mark.parametrize("name", ["a%C2%84", "a%20b", "%0D%0A", "a%00", "%F0%9F%98%80", "a" * 300])
 def test_path_parameters_follow_schema(client: Client, name: str) -> None:
-    assert client.ask("POST", "/api/v1/configurations", {"id": "x"})[0] == 201
+    assert client.request("POST", "/api/v1/configurations", {"id": "x"})[0] == 201
     for path, method, body in [
         ("/api/v1/configurations/x/properties/{}", "PUT", {"value": "1"}), ("/config/x/{}", "PUT", {"value": "1"}),
         ("/api/v1/configurations/x/properties/{}", "GET", None), ("/config/x/{}", "GET", None),
         ("/job/{}", "GET", None), ("/api/v1/seeds/{}", "DELETE", None),
     ]:  # fmt: skip
-        assert client.ask(method, path.format(name), body)[0] == 400, path
+        assert client.request(method, path.format(name), body)[0] == 400, path
 
 
 def test_form_with_many_fields_is_rejected(client: Client) -> None:
     body = b"a=1&" * 100_000
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    assert client.ask("PUT", "/config/x/generate.max.count", body, **kind)[0] == 400
+    assert client.request("PUT", "/config/x/generate.max.count", body, **kind)[0] == 400
 
 
 def test_unsupported_method_returns_allowed_methods(client: Client) -> None:
@@ -91,21 +91,21 @@ def test_unsupported_method_returns_allowed_methods(client: Client) -> None:
     for path, methods in allowed.items():
         if path in ("/job/create", "/admin/stop"):  # also an id of another path
             continue
-        answer = raw(client, "PATCH", path)
-        told = {word.strip() for word in answer.headers["Allow"].split(",")}
-        assert (answer.status, told - {"HEAD"}) == (405, methods), path
+        response = raw(client, "PATCH", path)
+        advertised = {word.strip() for word in response.headers["Allow"].split(",")}
+        assert (response.status, advertised - {"HEAD"}) == (405, methods), path
 
 
 def test_head_request_has_no_effect(client: Client, silent: str) -> None:
-    begun = client.begin(job="crawl", seeds=[silent])
-    for path in (f"/job/{begun['id']}/abort", f"/job/{begun['id']}/stop", "/admin/stop?force=true"):
+    started = client.start_job(job="crawl", seeds=[silent])
+    for path in (f"/job/{started['id']}/abort", f"/job/{started['id']}/stop", "/admin/stop?force=true"):
         assert raw(client, "HEAD", path).status == 405
-    assert client.get(f"/api/v1/jobs/{begun['id']}")["state"] == "running"
-    assert client.ask("GET", f"/job/{begun['id']}/abort") == (200, True)
+    assert client.get(f"/api/v1/jobs/{started['id']}")["state"] == "running"
+    assert client.request("GET", f"/job/{started['id']}/abort") == (200, True)
 
 
 def test_foreign_host_header_is_rejected_on_loopback(client: Client) -> None:
-    """DNS rebinding: a page of another site whose name was made to point here."""
+    """DNS rebinding: the host name of another site resolves to this server."""
     for one in OPERATIONS:
         path = one.path.replace("{id}", "x").replace("{name}", "y")
         for host in ("evil.test", "127.0.0.1.evil.test", "localhost.evil.test:8080", "[::1].evil.test", ""):
@@ -118,7 +118,7 @@ def test_foreign_host_header_is_rejected_on_loopback(client: Client) -> None:
 
 def test_path_cannot_inject_log_lines(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "nutch2py.rest"):
-        client.ask("GET", "/api/v1/seeds/a%0aDELETE%20x%0d%1b[2J")
+        client.request("GET", "/api/v1/seeds/a%0aDELETE%20x%0d%1b[2J")
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.isprintable()
 
@@ -129,16 +129,16 @@ def test_event_streams_are_limited_and_released(client: Client) -> None:
     for number in range(MAX_STREAMS):
         connection = http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)
         connection.request("GET", "/api/events" if number % 2 else "/crawl/events")
-        answer = connection.getresponse()
-        assert answer.status == 200
-        opened.append((connection, answer))
-    assert client.ask("GET", "/api/events")[0] == 429
-    assert client.ask("GET", "/crawl/events")[0] == 429
-    assert client.ask("GET", "/health")[0] == 200
-    for connection, answer in opened:
-        answer.close()
+        response = connection.getresponse()
+        assert response.status == 200
+        opened.append((connection, response))
+    assert client.request("GET", "/api/events")[0] == 429
+    assert client.request("GET", "/crawl/events")[0] == 429
+    assert client.request("GET", "/health")[0] == 200
+    for connection, response in opened:
+        response.close()
         connection.close()
-    for _ in range(40):  # who hangs up at once, before anything was answered
+    for _ in range(40):  # clients that disconnect before the response
         with socket.create_connection(client.server.address) as hasty:
             hasty.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
     wait_until(lambda: not streams.open_count)
@@ -147,7 +147,7 @@ def test_event_streams_are_limited_and_released(client: Client) -> None:
 def test_batch_without_rows_does_not_scan_table(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     with Crawl(client.server.app.state.authorizer.context.conf) as crawl:
         crawl.inject([f"http://127.0.0.1/{number}" for number in range(50)])
-    assert client.ask("POST", "/db", {"batchId": "none"}) == (200, {"values": []})
+    assert client.request("POST", "/db", {"batchId": "none"}) == (200, {"values": []})
     read = []
     monkeypatch.setattr(row_queries, "SCAN_SECONDS", -1.0)
     monkeypatch.setattr(row_queries, "row_to_dict", read.append)
@@ -171,30 +171,30 @@ def test_row_without_requested_fields_is_returned(client: Client) -> None:
 
 @pytest.mark.parametrize("cron", ["* * * * * *", "0 0 0 30 4 *", "@daily", "* * * * *\n*", "0 0 31 2 *", "99 * * * *"])
 def test_schedule_each_second_or_never_is_rejected(client: Client, cron: str) -> None:
-    assert client.ask("POST", "/api/v1/schedules", {"cron": cron, "job": CHECK})[0] == 400
+    assert client.request("POST", "/api/v1/schedules", {"cron": cron, "job": CHECK})[0] == 400
 
 
 def test_damaged_schedule_does_not_block_others(client: Client) -> None:
     context = client.server.app.state.authorizer.context
     context.scheduler.stop()
     for name in ("a", "b", "c"):
-        client.ask("POST", "/api/v1/schedules", {"id": name, "cron": "30 4 * * *", "job": CHECK})
+        client.request("POST", "/api/v1/schedules", {"id": name, "cron": "30 4 * * *", "job": CHECK})
     folder = context.schedules.directory
     (folder / "a.json").write_text((folder / "a.json").read_text().replace("30 4", "99 4"))
     (folder / "b.json").write_bytes(b"\x00\xff{")
     (folder / "odd name.json").write_text("{}")
-    begun = context.scheduler.tick(datetime.now(UTC) + timedelta(days=1))
-    assert [child.schedule for child in begun] == ["c"]
+    started = context.scheduler.tick(datetime.now(UTC) + timedelta(days=1))
+    assert [child.schedule for child in started] == ["c"]
     listed = client.get("/api/v1/schedules")
     assert [(each["id"], each["nextRun"] is None) for each in listed] == [("a", True), ("c", False)]
-    for child in begun:
-        client.until(child.id, "failed")
+    for child in started:
+        client.wait_for_state(child.id, "failed")
 
 
 def test_schedule_is_read_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     context = client.server.app.state.authorizer.context
     context.scheduler.stop()
-    client.ask("POST", "/api/v1/schedules", {"id": "a", "cron": "30 4 * * *", "job": CHECK})
+    client.request("POST", "/api/v1/schedules", {"id": "a", "cron": "30 4 * * *", "job": CHECK})
     assert len(context.schedules.list_with_stamps()) == 1
     monkeypatch.setattr("nutch2py.rest.state_dir.read_json", None)
     assert len(context.schedules.list_with_stamps()) == 1
@@ -209,11 +209,11 @@ def test_schedule_secrets_are_masked_for_readers(tmp_path: Path) -> None:
     secret = {"solr.auth.password": "hidden-one", "solr.server.url": "http://me:hidden-two@localhost/solr"}
     with running(conf) as server:
         body = {"id": "s", "cron": "30 4 * * *", "job": {**CHECK, "properties": secret}}
-        assert Client(server, admin).ask("POST", "/api/v1/schedules", body)[0] == 201
+        assert Client(server, admin).request("POST", "/api/v1/schedules", body)[0] == 201
         eye = Client(server, read)
         for path in ("/api/v1/schedules", "/api/v1/schedules/s"):
             assert "hidden" not in json.dumps(eye.get(path))
-        assert "hidden-one" in (tmp_path / "rest" / "schedules" / "s.json").read_text()  # the job is to have it
+        assert "hidden-one" in (tmp_path / "rest" / "schedules" / "s.json").read_text()  # the job needs it
 
 
 def test_unreadable_token_file_rejects_all_without_path(tmp_path: Path) -> None:
@@ -225,25 +225,25 @@ def test_unreadable_token_file_rejects_all_without_path(tmp_path: Path) -> None:
         client = Client(server, token)
         for damage in ("one two\n", "a king " + "0" * 64 + "\n", None):
             file.write_text(damage) if damage else file.unlink()
-            for given in (client, Client(server, "n2p_other")):
-                status, told = given.ask("GET", "/api/v1/jobs")
-                assert (status, str(tmp_path) in str(told)) == (503, False), told
-            assert client.ask("GET", "/crawl")[0] == 503
+            for each in (client, Client(server, "n2p_other")):
+                status, body = each.request("GET", "/api/v1/jobs")
+                assert (status, str(tmp_path) in str(body)) == (503, False), body
+            assert client.request("GET", "/crawl")[0] == 503
         file.write_bytes(b"\x00\xff\xfe\n")
-        assert client.ask("GET", "/api/v1/jobs")[0] == 503
+        assert client.request("GET", "/api/v1/jobs")[0] == 503
         file.write_text(good)
         os.utime(file, (1, 1))
-        assert client.ask("GET", "/api/v1/jobs")[0] == 200
+        assert client.request("GET", "/api/v1/jobs")[0] == 200
         file.write_text("")
-        assert client.ask("GET", "/api/v1/jobs")[0] == 401
+        assert client.request("GET", "/api/v1/jobs")[0] == 401
 
 
 # the folder of the server
 
 
 def test_full_disk_is_reported_and_leaves_nothing(client: Client, monkeypatch: pytest.MonkeyPatch, silent: str) -> None:
-    client.until(client.begin(**CHECK)["id"], "failed")
-    running_one = client.begin(job="crawl", seeds=[silent])
+    client.wait_for_state(client.start_job(**CHECK)["id"], "failed")
+    running_one = client.start_job(job="crawl", seeds=[silent])
     context = client.server.app.state.authorizer.context
     before = sorted(context.jobs.jobs_dir.iterdir())
 
@@ -267,54 +267,59 @@ def test_full_disk_is_reported_and_leaves_nothing(client: Client, monkeypatch: p
             ("POST", "/api/v1/configurations", {"id": "x"}),
             ("POST", "/api/v1/schedules", {"cron": "30 4 * * *", "job": CHECK}),
         ]:
-            status, told = client.ask(method, path, body)
-            assert (status, "No space left" in told["error"], str(context.state_dir) in told["error"]) == (
+            status, body = client.request(method, path, body)
+            assert (status, "No space left" in body["error"], str(context.state_dir) in body["error"]) == (
                 503,
                 True,
                 False,
             )
         form = {"Content-Type": "application/x-www-form-urlencoded"}
-        assert client.ask("POST", "/crawl/new", b"seeds=http%3A%2F%2F192.0.2.1%2F", **form)[0] == 503
-        assert client.ask("POST", f"/api/v1/jobs/{running_one['id']}/abort")[1]["state"] == "killed"
+        assert client.request("POST", "/crawl/new", b"seeds=http%3A%2F%2F192.0.2.1%2F", **form)[0] == 503
+        assert client.request("POST", f"/api/v1/jobs/{running_one['id']}/abort")[1]["state"] == "killed"
     assert sorted(context.jobs.jobs_dir.iterdir()) == before
-    assert client.ask("POST", "/api/v1/seeds", {"urls": []})[0] == 201
+    assert client.request("POST", "/api/v1/seeds", {"urls": []})[0] == 201
 
 
 def test_job_half_created_by_killed_server_is_ignored(client: Client, tmp_path: Path) -> None:
-    done = client.until(client.begin(**CHECK)["id"], "failed")
+    done = client.wait_for_state(client.start_job(**CHECK)["id"], "failed")
     jobs = tmp_path / "rest" / "jobs"
     whole = (jobs / done["id"] / "job.json").read_bytes()
 
-    def left(number: int, **files: bytes) -> str:
+    def leave_job(number: int, **files: bytes) -> str:
         folder = jobs / f"{number:013d}-abcdef"
         folder.mkdir()
         for name, data in files.items():
             (folder / name.replace("_", ".")).write_bytes(data)
         return folder.name
 
-    def told(name: str) -> bytes:
+    def describe(name: str) -> bytes:
         return whole.replace(done["id"].encode(), name.encode())
 
-    nothing = [left(1), left(2, job_json=b""), left(3, job_json=whole[:40]), left(4, seeds_txt=b"http://a/\n")]
+    nothing = [
+        leave_job(1),
+        leave_job(2, job_json=b""),
+        leave_job(3, job_json=whole[:40]),
+        leave_job(4, seeds_txt=b"http://a/\n"),
+    ]
     names = [f"{number:013d}-abcdef" for number in range(5, 10)]
-    left(5, job_json=told(names[0]))
-    left(6, job_json=told(names[1]), lock=b"")
-    left(7, job_json=told(names[2]), lock=b"", exit=b"\xff\xfe", pid=b"\xff", session=b"x", output=b"\xff")
-    left(8, job_json=told(names[3]), lock=b"", exit=b"", asked=b"\x00")
-    left(9, job_json=told(names[4]), lock=b"", exit=b"9" * 5000)
+    leave_job(5, job_json=describe(names[0]))
+    leave_job(6, job_json=describe(names[1]), lock=b"")
+    leave_job(7, job_json=describe(names[2]), lock=b"", exit=b"\xff\xfe", pid=b"\xff", session=b"x", output=b"\xff")
+    leave_job(8, job_json=describe(names[3]), lock=b"", exit=b"", asked=b"\x00")
+    leave_job(9, job_json=describe(names[4]), lock=b"", exit=b"9" * 5000)
     (jobs / "0000000000010-abcdef").symlink_to("/etc")
     (jobs / "0000000000011-abcdef").write_text("a file")
     found = {job["id"]: job["state"] for job in client.get("/api/v1/jobs")}
     assert found == {done["id"]: "failed", **dict.fromkeys(names, "killed")}
     for name in nothing:
-        assert client.ask("GET", f"/api/v1/jobs/{name}")[0] == 404
+        assert client.request("GET", f"/api/v1/jobs/{name}")[0] == 404
         os.utime(jobs / name, (1, 1))
     for name in names:
         for path in (f"/api/v1/jobs/{name}", f"/api/v1/jobs/{name}/output", f"/job/{name}", f"/job/{name}/stop"):
-            assert client.ask("GET", path)[0] == 200
-        assert client.ask("POST", f"/api/v1/jobs/{name}/abort")[0] == 200
-    assert client.ask("GET", "/crawl/jobs")[0] in (200, 404)
-    client.until(client.begin(**CHECK)["id"], "failed")
+            assert client.request("GET", path)[0] == 200
+        assert client.request("POST", f"/api/v1/jobs/{name}/abort")[0] == 200
+    assert client.request("GET", "/crawl/jobs")[0] in (200, 404)
+    client.wait_for_state(client.start_job(**CHECK)["id"], "failed")
     assert not any((jobs / name).exists() for name in nothing)
     assert Path("/etc/passwd").exists()
 
@@ -324,11 +329,11 @@ def test_job_is_invisible_before_it_runs(tmp_path: Path, silent: str, monkeypatc
     first, second = (RestContext(settings(tmp_path), is_local=True).jobs for _ in range(2))
     real, seen = job_processes.write_json, []
 
-    def looking(*given: Any) -> None:
-        real(*given)
+    def inspect(*args: Any) -> None:
+        real(*args)
         seen.append([child.state for child in second.all()])
 
-    monkeypatch.setattr(job_processes, "write_json", looking)
+    monkeypatch.setattr(job_processes, "write_json", inspect)
     job = first.start(
         JobSpec(id="", job="crawl", crawl_id="", configuration="", command_args=["crawl", silent]), Configuration.load()
     )
@@ -341,17 +346,17 @@ def test_job_is_invisible_before_it_runs(tmp_path: Path, silent: str, monkeypatc
 
 @pytest.mark.parametrize("name", ["lock", "exit", "asked", "job.json"])
 def test_system_error_does_not_end_job(tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """A server that could open no file for a moment would remember a job as killed, and let one more begin."""
+    """A server that could briefly open no file would record a job as killed, and start one more."""
     jobs = RestContext(settings(tmp_path, rest_jobs_running="1"), is_local=True).jobs
     spec = JobSpec(id="", job="crawl", crawl_id="", configuration="", command_args=["crawl", silent])
     job = jobs.start(spec, Configuration.load())
     whole = os.open, Path.read_text, Path.read_bytes
 
     def without_room(real: Any) -> Any:
-        def opened(path: Any, *given: Any, **more: Any) -> Any:
+        def opened(path: Any, *args: Any, **more: Any) -> Any:
             if Path(path).name == name:
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
-            return real(path, *given, **more)
+            return real(path, *args, **more)
 
         return opened
 
@@ -374,19 +379,19 @@ def test_two_servers_share_one_folder(tmp_path: Path, silent: str) -> None:
         clients = [Client(first), Client(second)]
         endless = [{"job": "crawl", "seeds": [silent], "crawlId": f"c{n}"} for n in range(6)]
         with ThreadPoolExecutor(4) as pool:
-            begun = list(pool.map(lambda n: clients[n % 2].ask("POST", "/api/v1/jobs", endless[n]), range(6)))
-        assert sorted(status for status, _ in begun) == [201] * 3 + [429] * 3
-        jobs = [job["id"] for status, job in begun if status == 201]
-        # each stops and aborts what the other has begun
-        other = {job["id"]: clients[1 - n % 2] for n, (status, job) in enumerate(begun) if status == 201}
-        assert other[jobs[0]].ask("POST", f"/api/v1/jobs/{jobs[0]}/abort")[1]["state"] == "killed"
+            started = list(pool.map(lambda n: clients[n % 2].request("POST", "/api/v1/jobs", endless[n]), range(6)))
+        assert sorted(status for status, _ in started) == [201] * 3 + [429] * 3
+        jobs = [job["id"] for status, job in started if status == 201]
+        # each stops and aborts the jobs that the other has started
+        other = {job["id"]: clients[1 - n % 2] for n, (status, job) in enumerate(started) if status == 201}
+        assert other[jobs[0]].request("POST", f"/api/v1/jobs/{jobs[0]}/abort")[1]["state"] == "killed"
         for job in jobs[1:]:
-            assert other[job].ask("POST", f"/api/v1/jobs/{job}/stop")[0] == 200
-            other[job].until(job, "stopped")
-        with ThreadPoolExecutor(4) as pool:  # while one reads, another forgets
-            begun = list(pool.map(lambda n: clients[n % 2].ask("POST", "/api/v1/jobs", CHECK), range(3)))
-            seen = list(pool.map(lambda n: clients[n % 2].ask("GET", "/api/v1/jobs")[0], range(40)))
-        assert {status for status, _ in begun} <= {201, 429}
+            assert other[job].request("POST", f"/api/v1/jobs/{job}/stop")[0] == 200
+            other[job].wait_for_state(job, "stopped")
+        with ThreadPoolExecutor(4) as pool:  # one reads while another deletes
+            started = list(pool.map(lambda n: clients[n % 2].request("POST", "/api/v1/jobs", CHECK), range(3)))
+            seen = list(pool.map(lambda n: clients[n % 2].request("GET", "/api/v1/jobs")[0], range(40)))
+        assert {status for status, _ in started} <= {201, 429}
         assert {*seen} == {200}
         wait_until(lambda: all(job["state"] != "running" for job in clients[0].get("/api/v1/jobs")))
 

@@ -1,4 +1,4 @@
-"""Jobs over REST: a whole crawl, stop and abort, a restart of the server; what the next command then finds."""
+"""Jobs over REST: a whole crawl, stop and abort, restart of the server, and the state that they leave."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from tests.rest.conftest import Client, running, settings
 
 def test_crawl_runs_from_seeds_to_search(client: Client) -> None:
     with site() as url:
-        status, seeds = client.ask("POST", "/api/v1/seeds", {"id": "mine", "urls": [f"{url}/7"]})
+        status, seeds = client.request("POST", "/api/v1/seeds", {"id": "mine", "urls": [f"{url}/7"]})
         assert (status, seeds["id"]) == (201, "mine")
-        job = client.done(job="inject", seedList="mine", crawlId="c")
+        job = client.run_job(job="inject", seedList="mine", crawlId="c")
         assert job["commandArgs"] == ["inject", "seeds.txt"]
-        client.done(job="generate", topN=20, batchId="round", crawlId="c")
+        client.run_job(job="generate", topN=20, batchId="round", crawlId="c")
         assert [batch["id"] for batch in client.get("/api/v1/batches?crawlId=c")] == ["round"]
         for step in ("fetch", "parse", "updatedb", "index"):
-            client.done(job=step, batchId="round", crawlId="c")
-        counted = client.done(job="readdb", crawlId="c")
+            client.run_job(job=step, batchId="round", crawlId="c")
+        counted = client.run_job(job="readdb", crawlId="c")
         more = {"by": ["host", "depth"], "quantiles": True, "json": True}
-        broken_down = client.done(job="readdb", crawlId="c", most=5, **more)
+        broken_down = client.run_job(job="readdb", crawlId="c", most=5, **more)
     output = client.get(f"/api/v1/jobs/{counted['id']}/output")
     assert (output["hasMore"], "status_fetched" in output["text"]) == (False, True)
-    told = json.loads(client.get(f"/api/v1/jobs/{broken_down['id']}/output")["text"].splitlines()[-1])
-    assert ([*told["by"]], "score" in told["quantiles"]) == (["host", "depth"], True)
+    stats = json.loads(client.get(f"/api/v1/jobs/{broken_down['id']}/output")["text"].splitlines()[-1])
+    assert ([*stats["by"]], "score" in stats["quantiles"]) == (["host", "depth"], True)
     table_stats = client.get("/api/v1/statistics?crawlId=c")["tableStats"]
     assert table_stats["status"]["status_fetched"] == 1
     found = client.get("/api/v1/rows?crawlId=c&limit=2")
@@ -43,11 +43,11 @@ def test_crawl_runs_from_seeds_to_search(client: Client) -> None:
 
 def test_whole_crawl_runs_as_one_job(client: Client) -> None:
     with site() as url:
-        job = client.done(job="crawl", seeds=[f"{url}/7"], pages=10)
+        job = client.run_job(job="crawl", seeds=[f"{url}/7"], pages=10)
     assert job["exitCode"] == 0
     text = client.get(f"/api/v1/jobs/{job['id']}/output")["text"]
     assert "pages fetched" in text
-    assert client.ask("GET", "/search.json?q=Text")[1]["total"] > 0
+    assert client.request("GET", "/search.json?q=Text")[1]["total"] > 0
 
 
 JOBS = [
@@ -62,17 +62,17 @@ JOBS = [
 def test_aborted_job_is_resumed_by_next_command(client: Client) -> None:
     states = []
     with site() as url:
-        client.done(job="inject", seeds=[f"{url}/{n}" for n in range(30)])
-        client.done(job="generate", batchId="b1", topN=5)
+        client.run_job(job="inject", seeds=[f"{url}/{n}" for n in range(30)])
+        client.run_job(job="generate", batchId="b1", topN=5)
         for job, arguments in JOBS:
-            begun = client.begin(job=job, **arguments)
-            output = f"/api/v1/jobs/{begun['id']}/output"
+            started = client.start_job(job=job, **arguments)
+            output = f"/api/v1/jobs/{started['id']}/output"
             while (found := client.get(output))["hasMore"] and not found["text"]:
-                threading.Event().wait(0.02)  # it is to be amid its work
-            status, aborted = client.ask("POST", f"/api/v1/jobs/{begun['id']}/abort")
+                threading.Event().wait(0.02)  # wait until it is working
+            status, aborted = client.request("POST", f"/api/v1/jobs/{started['id']}/abort")
             states.append(aborted["state"])
             assert (status, aborted["state"] in ("killed", "finished")) == (200, True), aborted
-            done = client.done(job=job, **arguments)
+            done = client.run_job(job=job, **arguments)
             assert done["exitCode"] == 0 or aborted["state"] == "finished", done
     assert "killed" in states
     with Crawl(settings(client.server.app.state.authorizer.context.state_dir.parent)) as crawl:
@@ -81,38 +81,38 @@ def test_aborted_job_is_resumed_by_next_command(client: Client) -> None:
 
 
 def test_stopped_job_reports_stopped(client: Client, silent: str) -> None:
-    job = client.begin(job="crawl", seeds=[silent], properties={"fetcher.threads.fetch": "1"})
-    status, stopped = client.ask("POST", f"/api/v1/jobs/{job['id']}/stop")
+    job = client.start_job(job="crawl", seeds=[silent], properties={"fetcher.threads.fetch": "1"})
+    status, stopped = client.request("POST", f"/api/v1/jobs/{job['id']}/stop")
     assert status == 200
     assert stopped["state"] in ("stopping", "stopped")
-    client.until(job["id"], "stopped")
-    assert client.ask("POST", f"/api/v1/jobs/{job['id']}/abort")[1]["state"] == "stopped"  # it is left
-    assert client.ask("DELETE", f"/api/v1/jobs/{job['id']}")[0] == 200
-    assert client.ask("GET", f"/api/v1/jobs/{job['id']}")[0] == 404
+    client.wait_for_state(job["id"], "stopped")
+    assert client.request("POST", f"/api/v1/jobs/{job['id']}/abort")[1]["state"] == "stopped"  # the job continues
+    assert client.request("DELETE", f"/api/v1/jobs/{job['id']}")[0] == 200
+    assert client.request("GET", f"/api/v1/jobs/{job['id']}")[0] == 404
 
 
 def test_job_survives_server_restart(tmp_path: Path, silent: str) -> None:
     conf = settings(tmp_path)
     with running(conf) as first:
-        job = Client(first).begin(job="crawl", seeds=[silent], properties={"fetcher.threads.fetch": "1"})
-        Client(first).until(job["id"], "running")
+        job = Client(first).start_job(job="crawl", seeds=[silent], properties={"fetcher.threads.fetch": "1"})
+        Client(first).wait_for_state(job["id"], "running")
     with running(conf) as second:
         client = Client(second)
         assert client.get(f"/api/v1/jobs/{job['id']}")["state"] == "running"
-        assert client.ask("POST", f"/api/v1/jobs/{job['id']}/abort")[1]["state"] == "killed"
+        assert client.request("POST", f"/api/v1/jobs/{job['id']}/abort")[1]["state"] == "killed"
 
 
 def test_running_jobs_are_limited(tmp_path: Path, silent: str) -> None:
     with running(settings(tmp_path, rest_jobs_running="1", rest_jobs_keep="1")) as server:
         client = Client(server)
-        held = client.begin(job="crawl", seeds=[silent])
-        status, told = client.ask("POST", "/api/v1/jobs", {"job": "checktable"})
-        assert (status, "rest.jobs.running" in told["error"]) == (429, True)
-        assert client.ask("DELETE", f"/api/v1/jobs/{held['id']}")[0] == 409
-        client.ask("POST", f"/api/v1/jobs/{held['id']}/abort")
+        held = client.start_job(job="crawl", seeds=[silent])
+        status, body = client.request("POST", "/api/v1/jobs", {"job": "checktable"})
+        assert (status, "rest.jobs.running" in body["error"]) == (429, True)
+        assert client.request("DELETE", f"/api/v1/jobs/{held['id']}")[0] == 409
+        client.request("POST", f"/api/v1/jobs/{held['id']}/abort")
         for _ in range(2):
-            failed = client.begin(job="checktable")
-            assert "there is no table" in client.until(failed["id"], "failed")["message"]
+            failed = client.start_job(job="checktable")
+            assert "there is no table" in client.wait_for_state(failed["id"], "failed")["message"]
         assert len(client.get("/api/v1/jobs")) <= 2
 
 
@@ -137,5 +137,5 @@ def test_running_jobs_are_limited(tmp_path: Path, silent: str) -> None:
     ids=str,
 )
 def test_invalid_job_request_is_rejected(client: Client, request_: dict[str, object]) -> None:
-    assert client.ask("POST", "/api/v1/jobs", request_)[0] == 400
+    assert client.request("POST", "/api/v1/jobs", request_)[0] == 400
     assert client.get("/api/v1/jobs") == []

@@ -1,4 +1,4 @@
-"""The OpenAPI document: whole, told to people, and kept: what is sent by it is answered without a failure."""
+"""The OpenAPI document is complete and documented, and matches the server."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def test_openapi_lists_every_operation(client: Client) -> None:
 
 
 def test_docs_describe_every_operation(client: Client) -> None:
-    shown, told = client.get("/api/docs"), (ROOT / "docs" / "rest.md").read_text("utf-8")
+    shown, documentation = client.get("/api/docs"), (ROOT / "docs" / "rest.md").read_text("utf-8")
     for one in OPERATIONS:
         assert one.path in shown
-        assert f"| {one.method} | `{one.path}` | {one.role.name.lower()} |" in told
+        assert f"| {one.method} | `{one.path}` | {one.role.name.lower()} |" in documentation
 
 
 def test_unknown_path_returns_json_error(client: Client) -> None:
-    assert client.ask("GET", "/api/v1/nothing") == (
+    assert client.request("GET", "/api/v1/nothing") == (
         404, {"title": "Not Found", "status": 404, "detail": "Not Found", "error": "Not Found"}
     )  # fmt: skip
-    assert client.ask("PATCH", "/api/v1/jobs")[0] == 405
+    assert client.request("PATCH", "/api/v1/jobs")[0] == 405
 
 
 def test_metrics_count_requests(client: Client) -> None:

@@ -26,36 +26,36 @@ DAILY = {"id": "daily", "cron": "30 4 * * *", "job": {"job": "checktable", "craw
 
 def test_schedules_survive_restart(tmp_path: Path) -> None:
     with running(settings(tmp_path)) as first:
-        status, stored = Client(first).ask("POST", "/api/v1/schedules", DAILY)
+        status, stored = Client(first).request("POST", "/api/v1/schedules", DAILY)
         assert (status, datetime.fromtimestamp(stored["nextRun"] / 1000, UTC).strftime("%H:%M")) == (201, "04:30")
     with running(settings(tmp_path)) as second:
         client = Client(second)
         assert [each["id"] for each in client.get("/api/v1/schedules")] == ["daily"]
         assert client.get("/api/v1/schedules/daily")["job"]["crawlId"] == "c"
-        assert client.ask("DELETE", "/api/v1/schedules/daily")[0] == 200
-        assert client.ask("GET", "/api/v1/schedules/daily")[0] == 404
+        assert client.request("DELETE", "/api/v1/schedules/daily")[0] == 200
+        assert client.request("GET", "/api/v1/schedules/daily")[0] == 404
 
 
 @pytest.mark.parametrize("cron", ["", "x", "* * * *", "61 * * * *", "0 0 30 2 *", "* " * 99])
 def test_invalid_cron_time_is_rejected(client: Client, cron: str) -> None:
-    assert client.ask("POST", "/api/v1/schedules", {**DAILY, "cron": cron})[0] == 400
+    assert client.request("POST", "/api/v1/schedules", {**DAILY, "cron": cron})[0] == 400
 
 
 def test_scheduled_job_starts_on_time_and_not_twice(client: Client, silent: str) -> None:
     context = client.server.app.state.authorizer.context
     context.scheduler.stop()
     endless = {"job": "crawl", "seeds": [silent], "crawlId": "c"}
-    client.ask("POST", "/api/v1/schedules", {**DAILY, "job": endless})
-    client.ask("POST", "/api/v1/schedules", {**DAILY, "id": "off", "enabled": False})
+    client.request("POST", "/api/v1/schedules", {**DAILY, "job": endless})
+    client.request("POST", "/api/v1/schedules", {**DAILY, "id": "off", "enabled": False})
     now = datetime.now(UTC)
     assert context.scheduler.tick(now) == []
-    (begun,) = context.scheduler.tick(now + timedelta(days=1))
-    assert (begun.schedule, begun.requested_by) == ("daily", "local")
+    (started,) = context.scheduler.tick(now + timedelta(days=1))
+    assert (started.schedule, started.requested_by) == ("daily", "local")
     assert context.scheduler.tick(now + timedelta(days=1, seconds=1)) == []
-    assert context.scheduler.tick(now + timedelta(days=2)) == []  # it runs still
-    client.ask("POST", f"/api/v1/jobs/{begun.id}/abort")
+    assert context.scheduler.tick(now + timedelta(days=2)) == []  # it is still running
+    client.request("POST", f"/api/v1/jobs/{started.id}/abort")
     (again,) = context.scheduler.tick(now + timedelta(days=3))
-    client.ask("POST", f"/api/v1/jobs/{again.id}/abort")
+    client.request("POST", f"/api/v1/jobs/{again.id}/abort")
     assert "SCHEDULE" in (context.state_dir / "audit.log").read_text()
 
 
@@ -72,17 +72,17 @@ def test_only_one_process_starts_schedules(tmp_path: Path) -> None:
 def test_job_events_are_streamed(client: Client) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", client.server.address[1], timeout=60)
     connection.request("GET", "/api/events")
-    answer = connection.getresponse()
-    assert answer.headers["Content-Type"].startswith("text/event-stream")
-    assert answer.readline() == b": keep-alive\n"  # now the stream is open
-    job = client.begin(job="checktable")
+    response = connection.getresponse()
+    assert response.headers["Content-Type"].startswith("text/event-stream")
+    assert response.readline() == b": keep-alive\n"  # the stream is open
+    job = client.start_job(job="checktable")
     states = []
     while "failed" not in states:
-        line = answer.readline().decode()
+        line = response.readline().decode()
         if line.startswith("data: "):
-            told = json.loads(line.removeprefix("data: "))
-            assert told["id"] == job["id"]
-            states.append(told["state"])
+            event = json.loads(line.removeprefix("data: "))
+            assert event["id"] == job["id"]
+            states.append(event["state"])
     connection.close()
     assert states[-1] == "failed"
 
@@ -90,7 +90,7 @@ def test_job_events_are_streamed(client: Client) -> None:
 # the clock
 
 
-class Kept:
+class ScheduleHarness:
     """A scheduler over a folder with recorded jobs instead of processes."""
 
     def __init__(self, folder: Path) -> None:
@@ -99,9 +99,9 @@ class Kept:
         self.missed: list[str] = []
         self.moment = datetime.now(UTC)
         self.full = False
-        self.again()
+        self.restart()
 
-    def again(self) -> None:
+    def restart(self) -> None:
         """Restart the server."""
         jobs = SimpleNamespace(all=lambda: self.jobs)
         self.clock = Scheduler(self.schedules, jobs, self.start, lambda _, why: self.missed.append(why))  # type: ignore[arg-type]
@@ -126,99 +126,99 @@ class Kept:
 
 
 NOON = datetime(2026, 10, 25, 12, 0, 30, tzinfo=UTC)
-"""A day whose night is an hour longer in Europe."""
+"""The day on which summer time ends in Europe, which has 25 hours there."""
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Kept:
-    made = Kept(tmp_path)
+def harness(tmp_path: Path) -> ScheduleHarness:
+    made = ScheduleHarness(tmp_path)
     made.moment = NOON
     made.clock.take_over(NOON, NOON)
     return made
 
 
-def test_schedule_stored_after_its_time_waits_for_next(kept: Kept) -> None:
-    kept.moment = NOON + timedelta(hours=1)
-    kept.store("10 12 * * *")
-    assert kept.tick(NOON + timedelta(hours=1, seconds=1)) == 0
-    assert kept.tick(NOON + timedelta(days=1, hours=1)) == 1
-    kept.moment = NOON + timedelta(days=1, hours=3)
-    kept.store("0 14 * * *")  # changed, which is past, too
-    assert kept.tick(NOON + timedelta(days=1, hours=3, seconds=1)) == 0
-    assert kept.tick(NOON + timedelta(days=2, hours=3)) == 1
-    assert kept.missed == []
+def test_schedule_stored_after_its_time_waits_for_next(harness: ScheduleHarness) -> None:
+    harness.moment = NOON + timedelta(hours=1)
+    harness.store("10 12 * * *")
+    assert harness.tick(NOON + timedelta(hours=1, seconds=1)) == 0
+    assert harness.tick(NOON + timedelta(days=1, hours=1)) == 1
+    harness.moment = NOON + timedelta(days=1, hours=3)
+    harness.store("0 14 * * *")  # changed to a time that is past, too
+    assert harness.tick(NOON + timedelta(days=1, hours=3, seconds=1)) == 0
+    assert harness.tick(NOON + timedelta(days=2, hours=3)) == 1
+    assert harness.missed == []
 
 
-def test_missed_run_is_reported_and_not_repeated(kept: Kept) -> None:
-    kept.store("0 * * * *")
-    assert kept.tick(NOON + timedelta(hours=1)) == 1
-    kept.again()
-    kept.clock.take_over(NOON + timedelta(hours=1), NOON + timedelta(hours=5, minutes=20))
-    assert kept.tick(NOON + timedelta(hours=5, minutes=20)) == 0
-    assert kept.missed == ["missed 4 runs since 2026-10-25 14:00Z: no server was running"]
-    assert kept.tick(NOON + timedelta(hours=6)) == 1
+def test_missed_run_is_reported_and_not_repeated(harness: ScheduleHarness) -> None:
+    harness.store("0 * * * *")
+    assert harness.tick(NOON + timedelta(hours=1)) == 1
+    harness.restart()
+    harness.clock.take_over(NOON + timedelta(hours=1), NOON + timedelta(hours=5, minutes=20))
+    assert harness.tick(NOON + timedelta(hours=5, minutes=20)) == 0
+    assert harness.missed == ["missed 4 runs since 2026-10-25 14:00Z: no server was running"]
+    assert harness.tick(NOON + timedelta(hours=6)) == 1
 
 
-def test_disabled_schedule_has_no_missed_run(kept: Kept) -> None:
-    kept.store("0 * * * *", enabled=False)
-    kept.clock.take_over(NOON, NOON + timedelta(days=9))
-    kept.store("* * * * *")
-    kept.clock.take_over(NOON, NOON + timedelta(days=400))
-    assert kept.missed == ["missed 1000 or more runs since 2026-10-25 12:01Z: no server was running"]
+def test_disabled_schedule_has_no_missed_run(harness: ScheduleHarness) -> None:
+    harness.store("0 * * * *", enabled=False)
+    harness.clock.take_over(NOON, NOON + timedelta(days=9))
+    harness.store("* * * * *")
+    harness.clock.take_over(NOON, NOON + timedelta(days=400))
+    assert harness.missed == ["missed 1000 or more runs since 2026-10-25 12:01Z: no server was running"]
 
 
-def test_takeover_starts_due_job_once(kept: Kept) -> None:
+def test_takeover_starts_due_job_once(harness: ScheduleHarness) -> None:
     """Another server has run since noon: it started the job of 13:00, or died before."""
-    kept.store("0 * * * *")
+    harness.store("0 * * * *")
     for seconds, began in ((40, True), (25, False)):
-        kept.again()
-        kept.jobs.clear()
+        harness.restart()
+        harness.jobs.clear()
         if began:
-            kept.start(None, "", "s")
-            kept.jobs[0].start_time = round((NOON + timedelta(minutes=59, seconds=31)).timestamp() * 1000)
+            harness.start(None, "", "s")
+            harness.jobs[0].start_time = round((NOON + timedelta(minutes=59, seconds=31)).timestamp() * 1000)
         moment = NOON + timedelta(minutes=59, seconds=50)  # 13:00:20
-        kept.clock.take_over(moment - timedelta(seconds=seconds), moment)
-        assert kept.tick(moment) == (0 if began else 1)
-        assert kept.tick(moment + timedelta(seconds=1)) == 0
-    assert kept.missed == []
+        harness.clock.take_over(moment - timedelta(seconds=seconds), moment)
+        assert harness.tick(moment) == (0 if began else 1)
+        assert harness.tick(moment + timedelta(seconds=1)) == 0
+    assert harness.missed == []
 
 
-def test_clock_set_back_starts_nothing_twice(kept: Kept) -> None:
-    kept.store("0 * * * *")
-    assert kept.tick(NOON + timedelta(hours=1)) == 1
-    assert [kept.tick(NOON + timedelta(minutes=minutes)) for minutes in (5, 30, 60, 90)] == [0] * 4
-    assert kept.tick(NOON + timedelta(hours=2)) == 1
-    ahead = NOON + timedelta(days=3000)  # the clock was wrong when the machine began
-    kept.tick(ahead)
-    kept.jobs.clear()  # which bear no time of ours
-    assert kept.tick(NOON + timedelta(hours=2, minutes=1)) == 0
-    assert kept.tick(NOON + timedelta(hours=3)) == 1
+def test_clock_set_back_starts_nothing_twice(harness: ScheduleHarness) -> None:
+    harness.store("0 * * * *")
+    assert harness.tick(NOON + timedelta(hours=1)) == 1
+    assert [harness.tick(NOON + timedelta(minutes=minutes)) for minutes in (5, 30, 60, 90)] == [0] * 4
+    assert harness.tick(NOON + timedelta(hours=2)) == 1
+    ahead = NOON + timedelta(days=3000)  # the clock was wrong when the machine started
+    harness.tick(ahead)
+    harness.jobs.clear()  # their times are of the wrong clock
+    assert harness.tick(NOON + timedelta(hours=2, minutes=1)) == 0
+    assert harness.tick(NOON + timedelta(hours=3)) == 1
 
 
-def test_schedule_times_are_utc_across_dst(kept: Kept) -> None:
-    """Each hour of the long and of the short night has its job once."""
-    kept.store("30 * * * *")
+def test_schedule_times_are_utc_across_dst(harness: ScheduleHarness) -> None:
+    """Each hour of the long and of the short day has its job once."""
+    harness.store("30 * * * *")
     for day in (datetime(2026, 10, 24, 12, tzinfo=UTC), datetime(2027, 3, 27, 12, tzinfo=UTC)):
-        kept.again()
-        kept.clock.take_over(day, day)
-        assert sum(kept.tick(day + timedelta(minutes=minute)) for minute in range(24 * 60)) == 24
+        harness.restart()
+        harness.clock.take_over(day, day)
+        assert sum(harness.tick(day + timedelta(minutes=minute)) for minute in range(24 * 60)) == 24
 
 
-def test_job_limit_and_running_job_are_reported(kept: Kept) -> None:
-    kept.store("0 * * * *")
-    kept.full = True
-    assert kept.tick(NOON + timedelta(hours=1)) == 0
-    kept.full = False
-    assert kept.tick(NOON + timedelta(hours=2)) == 1
-    kept.jobs[0].state.is_alive = True
-    assert kept.tick(NOON + timedelta(hours=3)) == 0
-    assert kept.missed == ["8 jobs are running", "the last job of the schedule is still running"]
+def test_job_limit_and_running_job_are_reported(harness: ScheduleHarness) -> None:
+    harness.store("0 * * * *")
+    harness.full = True
+    assert harness.tick(NOON + timedelta(hours=1)) == 0
+    harness.full = False
+    assert harness.tick(NOON + timedelta(hours=2)) == 1
+    harness.jobs[0].state.is_alive = True
+    assert harness.tick(NOON + timedelta(hours=3)) == 0
+    assert harness.missed == ["8 jobs are running", "the last job of the schedule is still running"]
 
 
 def test_server_reads_last_check_from_folder(tmp_path: Path) -> None:
     conf = settings(tmp_path)
     with running(conf) as first:
-        Client(first).ask("POST", "/api/v1/schedules", {**DAILY, "cron": "* * * * *", "id": "s"})
+        Client(first).request("POST", "/api/v1/schedules", {**DAILY, "cron": "* * * * *", "id": "s"})
     folder = tmp_path / "rest" / "schedules"
     hours_ago = time.time() - 7200
     for name in (".clock", "s.json"):

@@ -1,7 +1,7 @@
-"""schemathesis asks whatever the OpenAPI document allows, and what it does not: nothing fails, all answers conform.
+"""schemathesis sends requests that the OpenAPI document allows or forbids: none fails, all responses conform.
 
-``scripts/test long`` asks more. It is not checked that all is accepted which the types allow: an id that nobody has
-stored, or a field that no row has, is refused by more than types.
+``scripts/test long`` sends more. Acceptance of all valid types is not checked: an unknown id or field is rejected
+too.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ expected-statuses = ["400", "401", "403", "404", "409", "413", "414", "415", "42
 """
 
 
-def asked(folder: Path, *options: str) -> None:
-    """Let schemathesis ask a server, for which jobs are too many and which does not end."""
+def run_schemathesis(folder: Path, *options: str) -> None:
+    """Run schemathesis on a server that rejects all jobs and does not stop."""
     conf = settings(folder, rest_tokens_file=str(folder / "tokens"), rest_requests_per_second="0")
     token = add_token(conf, "root", Role.ADMIN)
     fill(conf)
@@ -46,14 +46,14 @@ def asked(folder: Path, *options: str) -> None:
                    "--checks", ",".join(CHECKS), "--generation-database", "none", *options]  # fmt: skip
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert server.app.state.authorizer.context.jobs.all() == []
-    told = "\n".join(line[:400] for line in done.stdout.splitlines())  # URLs can be long
-    assert done.returncode == 0, told[-8000:] + done.stderr[-2000:]
+    output = "\n".join(line[:400] for line in done.stdout.splitlines())  # URLs can be long
+    assert done.returncode == 0, output[-8000:] + done.stderr[-2000:]
 
 
 def test_few_requests_of_each_kind_conform_to_schema(tmp_path: Path) -> None:
-    asked(tmp_path, "--phases", "fuzzing", "--max-examples", "2", "--seed", "7")
+    run_schemathesis(tmp_path, "--phases", "fuzzing", "--max-examples", "2", "--seed", "7")
 
 
 @pytest.mark.long
 def test_many_requests_conform_to_schema(tmp_path: Path) -> None:
-    asked(tmp_path, "--max-examples", "60")
+    run_schemathesis(tmp_path, "--max-examples", "60")

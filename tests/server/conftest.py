@@ -1,4 +1,4 @@
-"""A search server over a table and an index of a few pages, one of which is malicious; on either index."""
+"""A search server over a small table and index, one page of which is malicious; on the embedded index or Solr."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import doc
-from tests.server.running_server import answering
+from tests.server.running_server import serving
 
 EVIL = (
     "<html><head><title>Evil needle</title><meta http-equiv=refresh content='0;url=http://127.0.0.1:1/'></head><body>"
@@ -25,7 +25,7 @@ PAGES = {
 
 
 def fill(conf):
-    """Make the table and the index of ``conf``: the pages above, and thirty documents about hay."""
+    """Fill the table and index of ``conf`` with the pages above and thirty documents about hay."""
     store = open_store(conf, WebPage)
     store.create()
     writers = IndexWriters(conf)
@@ -57,7 +57,7 @@ def _made(number, url, **fields):
 
 
 class Running(HttpServer):
-    """A server with what tests look at."""
+    """A server with its back end and configuration."""
 
     @property
     def conf(self):
@@ -70,12 +70,12 @@ class Running(HttpServer):
 
 def running(conf):
     """Serve the index and the table of ``conf``."""
-    return answering(Running(conf, ("127.0.0.1", 0)))
+    return serving(Running(conf, ("127.0.0.1", 0)))
 
 
 @pytest.fixture
 def server(conf):
-    """Give a running server of the embedded index."""
+    """Yield a running server of the embedded index."""
     fill(conf)
     with running(conf) as made:
         yield made
@@ -89,8 +89,8 @@ def server(conf):
     ],
     scope="module",
 )
-def either(request, tmp_path_factory):
-    """Give a running server of the embedded index, and one of a real Solr; a module's tests share it."""
+def indexed_server(request, tmp_path_factory):
+    """Yield a running server of the embedded index, then one of a real Solr; shared by a module's tests."""
     folder = tmp_path_factory.mktemp("search")
     conf = Configuration.load(
         overrides={

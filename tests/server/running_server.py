@@ -1,4 +1,4 @@
-"""A server that answers in a thread for as long as a test needs it."""
+"""Server in a thread for the duration of a test."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ S = TypeVar("S", bound=HttpServer)
 
 
 @contextmanager
-def answering(server: S) -> Iterator[S]:
-    """Let a server answer within the block."""
+def serving(server: S) -> Iterator[S]:
+    """Serve requests within the block."""
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""Keys for the search, how often each may ask, and pages of other sites: who gets an answer, and what is kept of it."""
+"""API keys of the search: authorization, rate limits, CORS, and what is logged."""
 
 import asyncio
 import base64
@@ -36,14 +36,14 @@ SEARCH = "/api/v1/search?q=needle"
 
 
 def ask(server, method, path, *headers):
-    """Return status, headers and body; headers are pairs, and may come twice."""
+    """Return status, headers and body; request headers are pairs, and may be repeated."""
     with closing(http.client.HTTPConnection("127.0.0.1", server.address[1], timeout=60)) as connection:
         connection.putrequest(method, path)
         for name, value in headers:
             connection.putheader(name, value)
         connection.endheaders()
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read()
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
 
 
 def bearer(key):
@@ -51,8 +51,8 @@ def bearer(key):
 
 
 @pytest.fixture
-def keyed(conf, tmp_path):
-    """Give a server that asks for keys, and keys: of the role search, and of a token of another role."""
+def server_with_keys(conf, tmp_path):
+    """Yield a server that requires keys, and two keys: of the role search, and of another role."""
     fill(conf)
     for name, value in (("rest.tokens.file", str(tmp_path / "tokens")), ("search.keys.required", "true"),
                         ("search.cors.origins", SITE), ("rest.folder", str(tmp_path / "rest"))):  # fmt: skip
@@ -62,8 +62,8 @@ def keyed(conf, tmp_path):
         yield server, keys
 
 
-def test_request_without_key_is_rejected(keyed):
-    server, keys = keyed
+def test_request_without_key_is_rejected(server_with_keys):
+    server, keys = server_with_keys
     for path in (SEARCH, "/api/v1/suggest?q=nee", "/search.json?q=needle"):
         for key in keys.values():
             basic = base64.b64encode(f"any:{key}".encode()).decode()
@@ -74,17 +74,17 @@ def test_request_without_key_is_rejected(keyed):
                  ("X-API-Key", keys["shop"]), ("Cookie", f"key={keys['shop']}")]  # fmt: skip
         for sent in ([], *([each] for each in wrong), [bearer("x"), bearer(keys["shop"])]):
             status, headers, body = ask(server, "GET", path, *sent)
-            assert (status, headers["WWW-Authenticate"]) == (401, 'Bearer realm="nutch2py"')  # no dialogue
+            assert (status, headers["WWW-Authenticate"]) == (401, 'Bearer realm="nutch2py"')  # no login dialog
             assert headers["Content-Type"] == "application/problem+json"
             assert json.loads(body).items() >= {"status": 401, "title": "Unauthorized"}.items()
     assert ask(server, "GET", "/api/v1/jobs", bearer(keys["shop"]))[0] == 403
-    for path in ("/?q=needle", "/suggest?q=need", "/health", "/opensearch.xml", "/box.js"):  # for people, and machines
+    for path in ("/?q=needle", "/suggest?q=need", "/health", "/opensearch.xml", "/box.js"):  # pages and API
         assert ask(server, "GET", path)[0] == 200
 
 
-def test_search_key_opens_no_other_path(keyed):
-    """Of every path that the server has, by every method: it is the search, is there for all, or is refused."""
-    server, keys = keyed
+def test_search_key_opens_no_other_path(server_with_keys):
+    """Each path, by each method, is part of the search, public, or rejected."""
+    server, keys = server_with_keys
     seen = set()
     for route in server.app.routes:
         path = re.sub(r"\{\w+\}", "x", route.path)
@@ -115,7 +115,7 @@ def test_search_key_opens_no_other_path(keyed):
     ],
 )
 def test_cors_origin_matches_in_any_spelling(given, sent):
-    """Browsers name it in ASCII and without the port of its scheme."""
+    """Browsers send the origin in ASCII and without the default port."""
     origins = CorsPolicy.from_conf(Configuration({"search.cors.origins": f"https://other.example, {given}"}))
     assert origins.allow_origin(sent) == sent
     assert [origins.allow_origin(other) for other in ("null", "", "https://b.org", f"{sent}.evil.example")] == [""] * 4
@@ -135,8 +135,8 @@ def test_key_is_optional_unless_configured_and_needs_file(server, conf):
         create_app(conf)
 
 
-def test_key_rate_applies_across_endpoints(keyed, capsys):
-    server, keys = keyed
+def test_key_rate_applies_across_endpoints(server_with_keys, capsys):
+    server, keys = server_with_keys
     file = server.conf.get("rest.tokens.file")
     assert main(["token", "slow", "-role", "search", "-rate", "0.01", "-D", f"rest.tokens.file={file}"]) == 0
     slow = capsys.readouterr().out.strip()
@@ -148,14 +148,14 @@ def test_key_rate_applies_across_endpoints(keyed, capsys):
     assert ask(server, "GET", SEARCH, bearer(keys["shop"]))[0] == 200
     server.app.state.authorizer.rate_limiter.per_second = 0.01
     assert [ask(server, "GET", SEARCH)[0] for _ in range(3)] == [401, 429, 429]  # by address
-    assert ask(server, "GET", SEARCH, bearer(keys["reader"]))[0] == 200  # which is not that of who has a key
+    assert ask(server, "GET", SEARCH, bearer(keys["reader"]))[0] == 200  # clients with a key have a limit of their own
     for wrong in ("-1", "nan", "many", "1e9"):
         assert main(["token", "slow", "-rate", wrong, "-D", f"rest.tokens.file={file}"]) == 3
     assert "is not a number of requests per second" in capsys.readouterr().err
 
 
-def test_flood_of_wrong_keys_is_limited_without_memory(keyed):
-    server, _ = keyed
+def test_flood_of_wrong_keys_is_limited_without_memory(server_with_keys):
+    server, _ = server_with_keys
     rate = server.app.state.authorizer.rate_limiter
     rate.per_second = 0.001
     statuses = [ask(server, "GET", SEARCH, bearer(f"wrong-{number}"))[0] for number in range(30)]
@@ -169,19 +169,19 @@ def test_flood_of_wrong_keys_is_limited_without_memory(keyed):
 
 @pytest.mark.parametrize("per_second", [0.001, 0.3, 0.5, 1.0, 3.0, 50.0])
 def test_client_retrying_after_given_delay_is_accepted(per_second, monkeypatch):
-    """Also when he was refused before his time: what is refused does not put him off further."""
+    """Also after earlier attempts: rejected requests do not extend the wait."""
     now, chance = [0.0], random.Random(11)
     monkeypatch.setattr(rate_limiter.time, "monotonic", lambda: now[0])
-    rate, refused = RateLimiter(per_second), 0
+    rate, rejected = RateLimiter(per_second), 0
     for _ in range(1000):
         now[0] += chance.choice([0.0, 0.01, 0.4, 0.9]) / per_second
         try:
             rate.check(("address", "192.0.2.1"))
-        except HttpError as refusal:
-            refused += 1
-            now[0] += int(refusal.headers["Retry-After"])
+        except HttpError as error:
+            rejected += 1
+            now[0] += int(error.headers["Retry-After"])
             rate.check(("address", "192.0.2.1"))
-    assert refused > 3
+    assert rejected > 3
 
 
 def test_client_ignoring_delay_gets_allowed_rate(monkeypatch):
@@ -199,15 +199,15 @@ def test_client_ignoring_delay_gets_allowed_rate(monkeypatch):
 def test_client_with_many_addresses_is_counted_once():
     rate = RateLimiter(0.001)
     rate.check(("address", rate_limit_key("2001:db8::1")))
-    with pytest.raises(HttpError) as refused:
+    with pytest.raises(HttpError) as failure:
         rate.check(("address", rate_limit_key("2001:db8::ffff:2")))
-    assert 900 <= int(refused.value.headers["Retry-After"]) <= 1000
+    assert 900 <= int(failure.value.headers["Retry-After"]) <= 1000
     rate.check(("address", rate_limit_key("2001:db8:0:1::1")))
     assert rate_limit_key("fe80::1%eth0") == "fe80::"
 
 
-def test_keys_and_queries_are_not_stored(keyed, tmp_path, caplog):
-    server, keys = keyed
+def test_keys_and_queries_are_not_stored(server_with_keys, tmp_path, caplog):
+    server, keys = server_with_keys
     caplog.set_level("DEBUG")
     secret = keys["shop"]
     for path in (f"{SEARCH}&key={secret}", f"{SEARCH}&access_token={secret}"):
@@ -223,8 +223,8 @@ def test_keys_and_queries_are_not_stored(keyed, tmp_path, caplog):
     assert any("GET /api/v1/search 200 shop" in record.getMessage() for record in caplog.records)
 
 
-def test_unreadable_key_file_rejects_all_until_readable(keyed, tmp_path, capsys, caplog):
-    server, keys = keyed
+def test_unreadable_key_file_rejects_all_until_readable(server_with_keys, tmp_path, capsys, caplog):
+    server, keys = server_with_keys
     file = tmp_path / "tokens"
     whole = file.read_bytes()
 
@@ -258,7 +258,7 @@ def test_key_file_changed_twice_in_one_tick_is_reread(conf, tmp_path):
     second = first[:-1] + ("A" if first[-1] != "A" else "B")
     text = (tmp_path / "tokens").read_text()
     assert tokens.find_caller(f"Bearer {first}") is not None
-    with (tmp_path / "tokens").open("r+") as file:  # the same length, in place
+    with (tmp_path / "tokens").open("r+") as file:  # the same length, written in place
         file.write(text.replace(*(hashlib.sha256(each.encode()).hexdigest() for each in (first, second))))
     os.utime(tmp_path / "tokens", ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert tokens.find_caller(f"Bearer {first}") is None
@@ -275,8 +275,8 @@ ALLOWED = {
 }
 
 
-def test_cors_preflight_is_answered(keyed):
-    server, _ = keyed
+def test_cors_preflight_is_answered(server_with_keys):
+    server, _ = server_with_keys
     status, headers, body = ask(server, "OPTIONS", SEARCH, ("Origin", SITE), *PREFLIGHT)
     assert (status, body) == (204, b"")
     assert {name: headers[name] for name in ALLOWED} == ALLOWED
@@ -289,8 +289,8 @@ def test_cors_preflight_is_answered(keyed):
             assert headers["Vary"] == "Origin"
 
 
-def test_cors_is_not_allowed_on_other_paths(keyed):
-    server, _ = keyed
+def test_cors_is_not_allowed_on_other_paths(server_with_keys):
+    server, _ = server_with_keys
     tried = 0
     for route in server.app.routes:
         path = re.sub(r"{\w+}", "x", route.path)
@@ -301,8 +301,8 @@ def test_cors_is_not_allowed_on_other_paths(keyed):
     assert tried > 40
 
 
-def test_response_header_injection_is_prevented(keyed):
-    server, _ = keyed
+def test_response_header_injection_is_prevented(server_with_keys):
+    server, _ = server_with_keys
     for origin in (SITE + "\tX: y", SITE + "\x0b", "https://shop.example\xa0", SITE.upper()):
         _, headers, _ = ask(server, "GET", SEARCH, ("Origin", origin.encode("latin-1")))
         assert headers["Access-Control-Allow-Origin"] in (None, SITE.upper())
@@ -312,8 +312,8 @@ def test_response_header_injection_is_prevented(keyed):
                 SearchClient("http://127.0.0.1:1", api_key=key)
 
 
-def test_megabyte_query_is_rejected(keyed):
-    server, keys = keyed
+def test_megabyte_query_is_rejected(server_with_keys):
+    server, keys = server_with_keys
     for size, status in ((2_000, 400), (1_000_000, 414)):
         assert ask(server, "GET", f"/api/v1/search?q={'x' * size}", bearer(keys["shop"]))[0] == status
 
@@ -322,19 +322,19 @@ async def _asked(client):
     return (await client.search("needle")).total
 
 
-def test_client_sends_key_only_to_its_server(keyed):
-    server, keys = keyed
+def test_client_sends_key_only_to_its_server(server_with_keys):
+    server, keys = server_with_keys
     assert SearchClient(address_of(server), api_key=keys["shop"]).search("needle").total == 4
     assert asyncio.run(_asked(AsyncSearchClient(address_of(server), api_key=keys["shop"]))) == 4
-    with pytest.raises(SearchError, match="an API key is required") as refused:
+    with pytest.raises(SearchError, match="an API key is required") as failure:
         SearchClient(address_of(server)).search("needle")
-    assert (refused.value.status, refused.value.retry_after) == (401, None)
+    assert (failure.value.status, failure.value.retry_after) == (401, None)
     server.app.state.authorizer.rate_limiter.per_second = 0.01
     reader = SearchClient(address_of(server), api_key=keys["reader"])
     reader.search("needle")
-    with pytest.raises(SearchError, match="too many") as refused:
+    with pytest.raises(SearchError, match="too many") as failure:
         reader.search("needle")
-    assert (refused.value.status, 1 <= refused.value.retry_after <= 100) == (429, True)
+    assert (failure.value.status, 1 <= failure.value.retry_after <= 100) == (429, True)
     seen = []
 
     class Leading(BaseHTTPRequestHandler):
@@ -359,8 +359,8 @@ def test_client_sends_key_only_to_its_server(keyed):
 
 
 @pytest.mark.parametrize(("language", "command"), [("python", [sys.executable]), ("javascript", ["node"])])
-def test_documented_applications_send_key(keyed, tmp_path, monkeypatch, language, command):
-    server, keys = keyed
+def test_documented_applications_send_key(server_with_keys, tmp_path, monkeypatch, language, command):
+    server, keys = server_with_keys
     (code,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
     path = tmp_path / f"app.{'py' if language == 'python' else 'mjs'}"
     path.write_text(code, encoding="utf-8")

@@ -17,7 +17,7 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 DRIVER = shutil.which("chromedriver")
 SCRIPTS_OFF = 2
 SCRIPTED = pytest.mark.parametrize("browser", ["with scripts"], indirect=True)
-"""For what is not a matter of scripts."""
+"""For tests without scripts."""
 
 
 @pytest.fixture(params=["with scripts", "without scripts"])
@@ -46,19 +46,19 @@ def text_of(browser, selector):
     return [each.text for each in browser.find_elements("css selector", selector)]
 
 
-def submit(browser, words):
-    """Type words in the place of what the search box has, press Enter, and wait for the page that comes."""
+def submit(browser, text):
+    """Replace the text of the search box, press Enter, and wait for the next page."""
     before = browser.find_element("css selector", "html")
     box = browser.find_element("css selector", "input[type=search]")
     box.clear()
-    box.send_keys(f"{words}\n")
+    box.send_keys(f"{text}\n")
     arrive(browser, before)
 
 
-def follow(browser, words):
-    """Click the link with these words, and wait for the page that comes."""
+def follow(browser, text):
+    """Click the link with this text, and wait for the next page."""
     before = browser.find_element("css selector", "html")
-    browser.find_element("link text", words).click()
+    browser.find_element("link text", text).click()
     arrive(browser, before)
 
 
@@ -69,15 +69,15 @@ def arrive(browser, before):
     def gone(_):
         try:
             before.is_enabled()
-        except WebDriverException:  # a node that is stale, or of no document at the moment
+        except WebDriverException:  # a stale node, or no document at the moment
             return True
         return False
 
     WebDriverWait(browser, 30).until(gone)
 
 
-def test_user_searches_filters_pages_and_explains(either, browser):
-    browser.get(either.url)
+def test_user_searches_filters_pages_and_explains(indexed_server, browser):
+    browser.get(indexed_server.url)
     submit(browser, "hay")
     assert text_of(browser, ".count")[0].startswith("30 documents · 1–10")
     assert len(text_of(browser, "ol.hits li")) == 10
@@ -135,7 +135,7 @@ def test_page_layout_is_correct(server, browser):
     browser.get(f"{server.url}?q=needle")
     hits = browser.find_element("css selector", "ol.hits").rect
     aside = browser.find_element("css selector", "aside").rect
-    assert aside["x"] > hits["x"] + hits["width"]  # beside, so the style sheet was taken
+    assert aside["x"] > hits["x"] + hits["width"]  # side by side, so the style sheet is applied
     assert hits["width"] > 500
     browser.set_window_size(500, 900)
     hits = browser.find_element("css selector", "ol.hits").rect
@@ -225,12 +225,12 @@ document.title = "ran"; alert(1)</script></head>
 
 @pytest.fixture
 def elsewhere():
-    """Give a server of somebody else's: its address, and the paths that it was asked for."""
-    asked = []
+    """Yield the URL of another site's server, and the paths requested from it."""
+    requested = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            asked.append(self.path)
+            requested.append(self.path)
             body = HOSTILE.format(there=address).encode() if self.path == "/hostile" else b""
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
@@ -238,13 +238,13 @@ def elsewhere():
             self.wfile.write(body)
 
         def log_message(self, *_):
-            """Say nothing."""
+            """Log nothing."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     address = f"http://127.0.0.1:{listening.server_address[1]}"
     thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    yield address, asked
+    yield address, requested
     listening.shutdown()
     thread.join()
     listening.server_close()
@@ -252,7 +252,7 @@ def elsewhere():
 
 @pytest.mark.parametrize("framed", [True, False])
 def test_malicious_cached_page_makes_no_request(server, browser, elsewhere, framed):
-    there, asked = elsewhere
+    there, requested = elsewhere
     page = WebPage()
     page.content, page.content_type = HOSTILE.format(there=there).encode(), "text/html"
     with open_store(server.conf, WebPage).batch() as batch:
@@ -264,7 +264,7 @@ def test_malicious_cached_page_makes_no_request(server, browser, elsewhere, fram
     assert text_of(browser, "#text") == ["harmless words"]
     for button in ("#send", "#home", "#code", *(["#away", "#inside"] if framed else [])):
         element = browser.find_element("css selector", button)
-        element.click()  # a person may, where the page is shown within ours
+        element.click()  # a user may, where the page is shown within ours
         if button == "#inside":
             break
         assert text_of(browser, "#text") == ["harmless words"], button
@@ -273,14 +273,14 @@ def test_malicious_cached_page_makes_no_request(server, browser, elsewhere, fram
     assert len(browser.window_handles) == 1
     assert browser.title != "ran"
     assert browser.get_cookies() == []
-    assert asked == []
-    browser.get(f"{there}/hostile")  # the same page, on its own: it does reach somebody
-    assert {"/hostile", "/img", "/sheet"} <= set(asked)
+    assert requested == []
+    browser.get(f"{there}/hostile")  # the same page on its own does send requests
+    assert {"/hostile", "/img", "/sheet"} <= set(requested)
 
 
 def test_own_pages_satisfy_content_security_policy(server, browser):
     for path in ("", "?q=needle", "?q=nedle", "nothing", "explain?q=needle&id=org.b:http/plain",
                  f"cached?id={reverse_url('http://b.org/plain')}"):  # fmt: skip
         browser.get(server.url + path)
-    complaints = [entry["message"] for entry in browser.get_log("browser") if "404" not in entry["message"]]
-    assert complaints == []
+    messages = [entry["message"] for entry in browser.get_log("browser") if "404" not in entry["message"]]
+    assert messages == []

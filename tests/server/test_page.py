@@ -1,4 +1,4 @@
-"""The page for people: words, look, suggestions, hints, what an embedded box may, cached pages with marks."""
+"""The search page: translations, theme, suggestions, hints, the embedded box, and cached pages with highlights."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_translations_are_complete_with_same_placeholders():
     ("accepted", "shown"), [("de-CH, en;q=0.5", "34 Dokumente"), ("zh-CN", "34 个文档"), ("fr", "34 documents")]
 )
 def test_page_language_follows_browser(server, accepted, shown):
-    answer, body = get(server, "/", **{"Accept-Language": accepted})
+    response, body = get(server, "/", **{"Accept-Language": accepted})
     assert shown in body
-    assert answer.headers["Vary"] == "Accept-Language, Authorization"
+    assert response.headers["Vary"] == "Accept-Language, Authorization"
 
 
 def test_theme_properties_are_applied(server, tmp_path):
@@ -49,8 +49,8 @@ def test_theme_properties_are_applied(server, tmp_path):
         _, body = ask(made, q="needle")
         assert '<html lang="de">' in body
         assert '<img class="logo" src="/logo" alt="Sea &amp; Sand">' in body
-        answer, _ = get(made, "/logo")
-        assert (answer.status, answer.headers["Content-Type"]) == (200, "image/png")
+        response, _ = get(made, "/logo")
+        assert (response.status, response.headers["Content-Type"]) == (200, "image/png")
         assert "--button:#ffcc00;--on-button:#10141b" in get(made, "/style.css")[1]
     assert get(server, "/logo")[0].status == 404
 
@@ -85,24 +85,24 @@ def test_links_of_any_colour_are_readable(colour):
 
 
 def suggested(server, typed, **headers):
-    answer, body = get(server, f"/suggest?{urlencode({'q': typed})}", **headers)
-    assert answer.status == 200
-    return answer, json.loads(body)
+    response, body = get(server, f"/suggest?{urlencode({'q': typed})}", **headers)
+    assert response.status == 200
+    return response, json.loads(body)
 
 
 def test_cors_property_allows_other_origins(server):
-    answer, _ = suggested(server, "nee", Origin="https://www.example.org")
-    assert answer.headers["Access-Control-Allow-Origin"] is None
+    response, _ = suggested(server, "nee", Origin="https://www.example.org")
+    assert response.headers["Access-Control-Allow-Origin"] is None
     assert get(server, "/box.js")[0].status == 404
     server.conf.set("search.cors.origins", "https://www.example.org/")
     with running(server.conf) as made:
-        answer, _ = suggested(made, "nee", Origin="https://www.example.org")
-        assert answer.headers["Access-Control-Allow-Origin"] == "https://www.example.org"
+        response, _ = suggested(made, "nee", Origin="https://www.example.org")
+        assert response.headers["Access-Control-Allow-Origin"] == "https://www.example.org"
         assert suggested(made, "nee", Origin="https://evil.example")[0].headers["Access-Control-Allow-Origin"] is None
-        answer, _ = get(made, "/box.js")
-        assert (answer.status, answer.headers["Cross-Origin-Resource-Policy"]) == (200, "cross-origin")
-        answer, _ = get(made, "/search.json?q=needle", Origin="https://www.example.org")
-        assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        response, _ = get(made, "/box.js")
+        assert (response.status, response.headers["Cross-Origin-Resource-Policy"]) == (200, "cross-origin")
+        response, _ = get(made, "/search.json?q=needle", Origin="https://www.example.org")
+        assert response.headers["Cross-Origin-Resource-Policy"] == "same-origin"
 
 
 def test_opensearch_description_is_linked(server):
@@ -116,12 +116,12 @@ def test_opensearch_description_is_linked(server):
 
 @pytest.mark.parametrize("name", ["", 'Sea & Sand <of the> "Very" Long Name ' * 40, "搜索" * 20])
 def test_opensearch_description_is_valid(server, name):
-    """What the specification (1.1, draft 6) says of each element, and that templates can be filled in."""
+    """The elements conform to the specification (1.1, draft 6), and the templates can be filled in."""
     server.conf.set("search.page.name", name)
     server.conf.set("search.page.address", "https://search.example.org/a&b")
     with running(server.conf) as made:
-        answer, body = get(made, "/opensearch.xml")
-    assert answer.headers["Content-Type"] == "application/opensearchdescription+xml"
+        response, body = get(made, "/opensearch.xml")
+    assert response.headers["Content-Type"] == "application/opensearchdescription+xml"
     root = ElementTree.fromstring(body)
     space = "{http://a9.com/-/spec/opensearch/1.1/}"
     assert root.tag == f"{space}OpenSearchDescription"

@@ -1,4 +1,4 @@
-"""The search page as a browser shows it: every state on two sizes, light and dark, with scripts and without."""
+"""The search page in a browser: every state in two sizes, light and dark, with and without scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.url.keys import reverse_url
-from tests.charts.chrome import VIEWS, axe, chrome, faults, opened, save, too_wide
+from tests.charts.chrome import VIEWS, axe, chrome, faults, open_page, save, too_wide
 from tests.indexer.pages import doc
 from tests.server.conftest import running
 
@@ -32,7 +32,7 @@ STATES = {
 
 @pytest.mark.parametrize(("size", "scheme"), VIEWS)
 def test_every_page_state_is_readable(chrome, axe, server, size, scheme):
-    with opened(chrome, size, scheme) as page:
+    with open_page(chrome, size, scheme) as page:
         for name, path in STATES.items():
             page.goto(server.url + path)
             if name == "why":
@@ -40,17 +40,17 @@ def test_every_page_state_is_readable(chrome, axe, server, size, scheme):
             save(page, f"search-{name}-{size}-{scheme}", os.environ.get("NUTCH2PY_SCREENSHOTS"))
             assert faults(page, axe) == [], name
             assert too_wide(page) == 0, name
-        assert [each for each in page.complaints if "404" not in each] == []
-        assert {url for url in page.asked if not url.startswith(server.url)} == set()
+        assert [each for each in page.console_lines if "404" not in each] == []
+        assert {url for url in page.requested_urls if not url.startswith(server.url)} == set()
 
 
 def test_suggestions_are_selected_by_keyboard(chrome, axe, server):
-    with opened(chrome) as page:
+    with open_page(chrome) as page:
         page.goto(f"{server.url}?q=hay")
         page.keyboard.press("/")
         page.keyboard.type("nee")
         page.wait_for_selector("#suggestions li")
-        page.wait_for_selector("ol.hits em:text('needle')")  # as one types
+        page.wait_for_selector("ol.hits em:text('needle')")  # while typing
         assert faults(page, axe) == []
         page.keyboard.press("ArrowDown")
         assert page.input_value("input[name=q]") == "needle"
@@ -64,11 +64,11 @@ def test_suggestions_are_selected_by_keyboard(chrome, axe, server):
         with page.expect_navigation():
             page.keyboard.press("Enter")
         assert page.url == f"{server.url}?q=needle"
-        assert page.complaints == []
+        assert page.console_lines == []
 
 
 def test_typed_query_is_in_history(chrome, server):
-    with opened(chrome) as page:
+    with open_page(chrome) as page:
         page.goto(f"{server.url}?q=hay")
         page.fill("input[name=q]", "needle")
         page.wait_for_url(f"{server.url}?q=needle")
@@ -80,7 +80,7 @@ def test_typed_query_is_in_history(chrome, server):
 
 
 def test_page_without_scripts_is_form_with_links(chrome, server):
-    with opened(chrome, scripts=False) as page:
+    with open_page(chrome, scripts=False) as page:
         page.goto(server.url)
         page.fill("input[name=q]", "hay")
         page.keyboard.press("Enter")
@@ -91,7 +91,7 @@ def test_page_without_scripts_is_form_with_links(chrome, server):
 
 @pytest.fixture
 def elsewhere():
-    """Give a site of somebody else's that has the box: its address, and a place for the page's HTML."""
+    """Yield the URL of another site that embeds the box, and a holder for its HTML."""
     shown = {"html": ""}
 
     class Handler(BaseHTTPRequestHandler):
@@ -102,7 +102,7 @@ def elsewhere():
             self.wfile.write(shown["html"].encode() if self.path == "/" else b"")
 
         def log_message(self, *_):
-            """Say nothing."""
+            """Log nothing."""
 
     listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=listening.serve_forever, kwargs={"poll_interval": 0.02})
@@ -116,7 +116,7 @@ def elsewhere():
 def test_search_box_is_embedded_by_one_tag(chrome, axe, server, elsewhere):
     there, shown = elsewhere
     server.conf.set("search.cors.origins", there)
-    with running(server.conf) as made, opened(chrome) as page:
+    with running(server.conf) as made, open_page(chrome) as page:
         shown["html"] = (
             '<!doctype html><html lang="en"><title>Ours</title><link rel="icon" href="data:,"><style>input { display: '
             f'none }}</style><main><h1>Ours</h1><script src="{made.url}box.js" data-label="Find"></script></main>'
@@ -129,7 +129,7 @@ def test_search_box_is_embedded_by_one_tag(chrome, axe, server, elsewhere):
         with page.expect_navigation():
             page.keyboard.press("Enter")
         assert page.url == f"{made.url}?q=needle"
-        assert page.complaints == []
+        assert page.console_lines == []
 
 
 @pytest.mark.parametrize(("size", "scheme"), VIEWS)
@@ -144,7 +144,7 @@ def test_long_or_rotated_titles_keep_layout(chrome, axe, server, size, scheme):
         url = f"http://odd.org/{number}/" + "a" * 500
         writer.write(doc(f"org.odd:http/{number}", url=url, host="odd.org", title=title, content=title * 5, lang="he"))
     writer.close()
-    with running(server.conf) as made, opened(chrome, size, scheme) as page:
+    with running(server.conf) as made, open_page(chrome, size, scheme) as page:
         page.goto(f"{made.url}?q=host:odd.org")
         assert page.locator("ol.hits > li").count() == len(odd)
         assert (too_wide(page), faults(page, axe)) == (0, [])

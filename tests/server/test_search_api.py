@@ -1,4 +1,4 @@
-"""The interface for applications: its types, its limits, the applications of the docs, on every index."""
+"""The search API: types, limits, and the documented applications, on every index."""
 
 import asyncio
 import json
@@ -28,12 +28,12 @@ def address_of(server):
 
 
 def raw(server, **arguments):
-    answer, body = get(server, f"/api/v1/search?{urlencode(arguments)}")
-    return answer.status, json.loads(body)
+    response, body = get(server, f"/api/v1/search?{urlencode(arguments)}")
+    return response.status, json.loads(body)
 
 
-def test_response_has_all_names_and_lists(either):
-    status, found = raw(either, q="needle", lang="en", facets="host,type", fields="anchor,title,none")
+def test_response_has_all_names_and_lists(indexed_server):
+    status, found = raw(indexed_server, q="needle", lang="en", facets="host,type", fields="anchor,title,none")
     assert (status, found["total"], found["query"], found["correctedQuery"]) == (200, 3, "needle", "")
     assert found.keys() == ANSWER
     for hit in found["hits"]:
@@ -42,13 +42,13 @@ def test_response_has_all_names_and_lists(either):
         assert len(hit["types"]) == 1
     assert found["facets"]["host"] == [{"value": "b.org", "count": 2}, {"value": "a.org", "count": 1}]
     assert "Evil <em>needle</em> &lt;script&gt;alert(1)&lt;/script&gt;" in {hit["titleHtml"] for hit in found["hits"]}
-    assert raw(either, q="")[1]["hits"] == raw(either, q="xylophone")[1]["hits"] == []
-    assert raw(either, q="nedle")[1]["correctedQuery"] == "needle"
+    assert raw(indexed_server, q="")[1]["hits"] == raw(indexed_server, q="xylophone")[1]["hits"] == []
+    assert raw(indexed_server, q="nedle")[1]["correctedQuery"] == "needle"
 
 
-def test_folders_and_dates_narrow_stepwise(either):
+def test_folders_and_dates_narrow_stepwise(indexed_server):
     def counted(**narrower):
-        found = raw(either, q="hay", facets="path,date", rows=0, **narrower)[1]["facets"]
+        found = raw(indexed_server, q="hay", facets="path,date", rows=0, **narrower)[1]["facets"]
         return {name: [(each["value"], each["count"]) for each in values] for name, values in found.items()}
 
     assert counted() == {"path": [("hay.org/a/", 15), ("hay.org/b/", 15)], "date": [("2026", 30)]}
@@ -58,23 +58,23 @@ def test_folders_and_dates_narrow_stepwise(either):
     }  # fmt: skip
     assert counted(path="hay.org/a/1/", date="2026-01") == {"path": [("hay.org/a/1/", 5)], "date": [("2026-01", 5)]}
     assert counted(path="hay.org/c/") == {"path": [], "date": []}
-    assert raw(either, q="needle", facets="path")[1]["facets"] == {"path": []}  # of two hosts
+    assert raw(indexed_server, q="needle", facets="path")[1]["facets"] == {"path": []}  # of two hosts
 
 
-def test_cursor_returns_every_hit_once(either):
-    client = SearchClient(address_of(either))
+def test_cursor_returns_every_hit_once(indexed_server):
+    client = SearchClient(address_of(indexed_server))
     at_once = [hit.id for hit in client.search("hay", rows=100).hits]
     assert len(at_once) == 30
     for rows in (7, 10, 30, 100):
         assert [hit.id for hit in client.iter_hits("hay", rows=rows)] == at_once
-        assert [hit.id for hit in client.iter_hits("hay", rows=rows, freshness=30)] == at_once  # all are of one day
+        assert [hit.id for hit in client.iter_hits("hay", rows=rows, freshness=30)] == at_once  # all have the same date
     assert sorted(hit.id for hit in client.iter_hits("hay", rows=7, sort="date")) == sorted(at_once)
     assert client.search("hay", start=28).hits[-1].id == at_once[-1]
     assert client.search("hay", start=28).cursor is None
 
 
-def test_hits_can_be_filtered_and_collapsed(either):
-    client = SearchClient(address_of(either))
+def test_hits_can_be_filtered_and_collapsed(indexed_server):
+    client = SearchClient(address_of(indexed_server))
     assert client.search("needle", host="org").total == 4
     assert client.search("needle", host="b.org", type="text/plain").total == 1
     found = client.search("needle OR hay", collapse="host")
@@ -83,8 +83,8 @@ def test_hits_can_be_filtered_and_collapsed(either):
     assert len(client.search("needle OR hay", collapse="host", start=2, rows=5).hits) == 1
 
 
-def test_near_duplicates_are_one_hit_listing_others(either):
-    client = SearchClient(address_of(either))
+def test_near_duplicates_are_one_hit_listing_others(indexed_server):
+    client = SearchClient(address_of(indexed_server))
     for options in ({}, {"sort": "date"}, {"freshness": 30}, {"rows": 1}):
         found = client.search("needle OR hay", collapse="near", facets="host", **options)
         hay = [hit for hit in found.hits if hit.host == "hay.org"]
@@ -97,14 +97,14 @@ def test_near_duplicates_are_one_hit_listing_others(either):
     assert len(client.search("needle OR hay", collapse="none").hits) == 10
 
 
-def test_suggestions_are_reported_by_type(either):
-    found = SearchClient(address_of(either)).suggest("plain nee")
+def test_suggestions_are_reported_by_type(indexed_server):
+    found = SearchClient(address_of(indexed_server)).suggest("plain nee")
     assert (found.query, found.queries) == ("plain nee", ["plain needle"])
     assert [(page.title, page.url) for page in found.pages] == [("Plain needle", "http://b.org/plain")]
-    assert asyncio.run(AsyncSearchClient(address_of(either)).suggest("xyzzy")).queries == []
+    assert asyncio.run(AsyncSearchClient(address_of(indexed_server)).suggest("xyzzy")).queries == []
     for arguments in ({}, {"q": "x" * 1001}, {"q": "nee", "rows": 3}):
-        answer, _ = get(either, f"/api/v1/suggest?{urlencode(arguments)}")
-        assert answer.status == 400
+        response, _ = get(indexed_server, f"/api/v1/suggest?{urlencode(arguments)}")
+        assert response.status == 400
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_suggestions_are_reported_by_type(either):
         {"freshness": "soon"}, {"freshness": 30, "cursor": "7"},
     ],
 )  # fmt: skip
-def test_invalid_parameters_are_reported(either, wrong):
-    status, told = raw(either, **{"q": "needle", **wrong})
-    assert (status, told["status"]) == (400, 400)
-    assert told["error"]
+def test_invalid_parameters_are_reported(indexed_server, wrong):
+    status, body = raw(indexed_server, **{"q": "needle", **wrong})
+    assert (status, body["status"]) == (400, 400)
+    assert body["error"]
 
 
 def test_async_client_sends_concurrent_requests(server):
@@ -130,15 +130,15 @@ def test_async_client_sends_concurrent_requests(server):
         return answers, [hit.id async for hit in client.iter_hits("hay", rows=9)]
 
     answers, walked = asyncio.run(ask())
-    assert all(isinstance(answer, SearchResponse) for answer in answers)
-    assert [answer.total for answer in answers] == [4, 30, 1]
+    assert all(isinstance(response, SearchResponse) for response in answers)
+    assert [response.total for response in answers] == [4, 30, 1]
     assert len(walked) == len(set(walked)) == 30
 
 
 def test_client_reports_errors(server):
-    with pytest.raises(SearchError, match="rows") as refused:
+    with pytest.raises(SearchError, match="rows") as failure:
         SearchClient(address_of(server)).search("needle", rows=1000)
-    assert refused.value.status == 400
+    assert failure.value.status == 400
     with pytest.raises(SearchError, match="is not a search result"):
         SearchClient(f"{address_of(server)}/search.json?").search("needle")
     for address in ("http://127.0.0.1:1", "nowhere", "http://127.0.0.1:port", "http://[", "ftp://127.0.0.1"):
@@ -152,38 +152,38 @@ ODD = [b"", b"no\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}", b
        b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\n[]"]  # fmt: skip
 
 
-@pytest.mark.parametrize("answer", ODD)
-def test_client_raises_search_error_for_any_response(answer):
+@pytest.mark.parametrize("response", ODD)
+def test_client_raises_search_error_for_any_response(response):
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def say():
             connection, _ = listening.accept()
             with connection:
                 connection.recv(10_000)
-                connection.sendall(answer)
+                connection.sendall(response)
 
         thread = threading.Thread(target=say)
         thread.start()
-        with pytest.raises(SearchError) as told:
+        with pytest.raises(SearchError) as failure:
             SearchClient(f"http://127.0.0.1:{listening.getsockname()[1]}").search("needle")
         thread.join()
-    assert told.value.status in (0, 401, 429, 500)
-    assert told.value.retry_after is None
+    assert failure.value.status in (0, 401, 429, 500)
+    assert failure.value.retry_after is None
 
 
-@pytest.mark.parametrize(("origins", "told"), [("", None), ("*", "*"), ("https://a.example", "https://a.example")])
-def test_cors_property_allows_other_origins(conf, origins, told):
+@pytest.mark.parametrize(("origins", "allowed"), [("", None), ("*", "*"), ("https://a.example", "https://a.example")])
+def test_cors_property_allows_other_origins(conf, origins, allowed):
     conf.set("search.cors.origins", origins)
     fill(conf)
     with running(conf) as server:
         for path in ("/api/v1/search?q=hay", "/api/v1/search?q=hay&rows=x"):
-            answer, _ = get(server, path, Origin="https://a.example")
-            assert answer.headers["Access-Control-Allow-Origin"] == told
-        answer, _ = get(server, "/api/v1/search?q=hay", Origin="https://b.example")
-        assert answer.headers["Access-Control-Allow-Origin"] == ("*" if origins == "*" else None)
+            response, _ = get(server, path, Origin="https://a.example")
+            assert response.headers["Access-Control-Allow-Origin"] == allowed
+        response, _ = get(server, "/api/v1/search?q=hay", Origin="https://b.example")
+        assert response.headers["Access-Control-Allow-Origin"] == ("*" if origins == "*" else None)
         for path in ("/search.json?q=hay", "/api/v1/jobs"):
-            answer, _ = get(server, path, Origin="https://a.example")
-            assert answer.headers["Access-Control-Allow-Origin"] is None
+            response, _ = get(server, path, Origin="https://a.example")
+            assert response.headers["Access-Control-Allow-Origin"] is None
 
 
 @pytest.mark.parametrize(("language", "command"), [("python", [sys.executable]), ("javascript", ["node"])])
@@ -193,9 +193,9 @@ def test_documented_applications_run_unchanged(server, tmp_path, language, comma
     path.write_text(code, encoding="utf-8")
 
     def run(query):
-        asked = [*command, path, address_of(server), query]
+        arguments = [*command, path, address_of(server), query]
         try:
-            return subprocess.run(asked, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
+            return subprocess.run(arguments, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
         except FileNotFoundError:
             pytest.skip(f"{command[0]} is not here")
 

@@ -1,4 +1,4 @@
-"""The search page over HTTP: what it shows, and what it refuses."""
+"""The search page over HTTP: content, headers, and rejected requests."""
 
 import html
 import http.client
@@ -27,10 +27,10 @@ from tests.server.conftest import fill, running
 def get(server, path, method="GET", **headers):
     connection = http.client.HTTPConnection("127.0.0.1", server.address[1], timeout=10)
     connection.request(method, path, headers=headers)
-    answer = connection.getresponse()
-    body = answer.read().decode("utf-8")
+    response = connection.getresponse()
+    body = response.read().decode("utf-8")
     connection.close()
-    return answer, body
+    return response, body
 
 
 def ask(server, **arguments):
@@ -44,14 +44,14 @@ def test_control_room_link_is_shown_only_to_authorized(conf, tmp_path):
     with running(conf) as server:
         assert "/crawl/page?" not in get(server, "/?q=needle")[1]
         assert "/crawl/page?" not in get(server, "/?q=needle", Authorization="Bearer wrong")[1]
-        answer, body = get(server, "/?q=needle", Authorization=f"Bearer {token}")
+        response, body = get(server, "/?q=needle", Authorization=f"Bearer {token}")
         assert "/crawl/page?" in body
-        assert "Authorization" in answer.headers["Vary"]
+        assert "Authorization" in response.headers["Vary"]
 
 
 @pytest.mark.parametrize("tokens", ["", "missing", "damaged"])
 def test_search_works_without_tokens(conf, tmp_path, tokens):
-    """On another address than loopback, too: search and the box are for everybody, the control room is not."""
+    """Search and the box are public on any address; the control room is public on loopback only."""
     fill(conf)
     conf.set("search.cors.origins", "*")
     file = tmp_path / "tokens"
@@ -69,8 +69,8 @@ def test_search_works_without_tokens(conf, tmp_path, tokens):
         assert {"/", "/suggest", "/search.json", "/cached", "/explain", "/box.js"} <= pages
         for path in sorted(pages):
             key = quote(reverse_url("http://b.org/plain"))
-            answer, body = get(server, f"{path}?q=needle&id={key}", **sent)
-            assert (path, answer.status) == (path, 200), body
+            response, body = get(server, f"{path}?q=needle&id={key}", **sent)
+            assert (path, response.status) == (path, 200), body
             assert "/crawl/page?" not in body
         for path in ("/?q=needle&part=1", "/api/v1/search?q=needle"):
             assert get(server, path, **sent)[0].status == 200
@@ -78,8 +78,8 @@ def test_search_works_without_tokens(conf, tmp_path, tokens):
 
 
 def test_start_page_shows_document_count(server):
-    answer, body = get(server, "/")
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    response, body = get(server, "/")
+    assert (response.status, response.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert "34 documents" in body
 
 
@@ -94,13 +94,13 @@ def test_response_is_sent_immediately(server):
 
 def test_own_pages_have_security_headers(server):
     for path in ("/", "/?q=needle", "/style.css", "/nothing", "/search.json?q=needle"):
-        answer, _ = get(server, path)
-        policy = answer.headers["Content-Security-Policy"]
+        response, _ = get(server, path)
+        policy = response.headers["Content-Security-Policy"]
         assert "default-src 'none'" in policy
         assert [part for part in policy.split("; ") if "script-src" in part] == ["script-src 'self'"]
         assert "frame-ancestors 'none'" in policy
-        assert answer.headers["X-Content-Type-Options"] == "nosniff"
-        assert answer.headers["Set-Cookie"] is None
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        assert response.headers["Set-Cookie"] is None
 
 
 def view(server, url):
@@ -108,31 +108,31 @@ def view(server, url):
 
 
 def test_cached_page_is_sandboxed(server):
-    answer, body = view(server, "http://a.org/evil")
+    response, body = view(server, "http://a.org/evil")
     assert "needle in a trap" in body
     assert "document.cookie" not in body
-    policy = answer.headers["Content-Security-Policy"].split("; ")
+    policy = response.headers["Content-Security-Policy"].split("; ")
     assert {"sandbox", "default-src 'none'", "form-action 'none'", "frame-ancestors 'self'"} <= set(policy)
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert answer.headers["Set-Cookie"] is None
+    assert response.headers["X-Content-Type-Options"] == "nosniff"
+    assert response.headers["Cache-Control"] == "no-store"
+    assert response.headers["Set-Cookie"] is None
     _, frame = get(server, f"/cached?id={quote(reverse_url('http://a.org/evil'))}")
     assert '<iframe sandbox="" src="/cached/view?id=org.a%3Ahttp%2Fevil"' in frame
 
 
 def test_cached_page_is_decoded_and_keeps_type(server):
-    answer, body = view(server, "http://a.org/zh")
+    response, body = view(server, "http://a.org/zh")
     assert "北京奥运会开幕" in body
-    answer, body = view(server, "http://b.org/plain")
-    assert (answer.headers["Content-Type"], body) == ("text/plain; charset=utf-8", "needle <b>plain</b>")
+    response, body = view(server, "http://b.org/plain")
+    assert (response.headers["Content-Type"], body) == ("text/plain; charset=utf-8", "needle <b>plain</b>")
 
 
 @pytest.mark.parametrize("url", ["http://b.org/secret", "http://hay.org/b/1/1", "http://no.such.page/"])
 def test_noarchive_or_missing_page_has_no_cached_view(server, url):
-    answer, body = view(server, url)
-    assert (answer.status, "needle" in body) == (404, False)
-    answer, _ = get(server, f"/cached?id={quote(reverse_url(url))}")
-    assert answer.status == 404
+    response, body = view(server, url)
+    assert (response.status, "needle" in body) == (404, False)
+    response, _ = get(server, f"/cached?id={quote(reverse_url(url))}")
+    assert response.status == 404
     _, body = ask(server, q="secret")
     assert "cached" not in body
 
@@ -144,8 +144,8 @@ def test_score_is_explained(server):
     assert "title:&#34;needl&#34;" in body
     assert "Matches: “needle” in the title; “needle” in the text. Most of the score comes from the title." in body
     assert "Its rank multiplies the score by 1.275 (pagerank 2.000)." in body  # 2 ^ 0.35
-    answer, _ = get(server, f"/explain?{urlencode({'q': 'other', 'id': key})}")
-    assert answer.status == 404
+    response, _ = get(server, f"/explain?{urlencode({'q': 'other', 'id': key})}")
+    assert response.status == 404
 
 
 def test_freshness_penalty_is_explained(conf):
@@ -171,16 +171,16 @@ def test_near_duplicates_are_one_hit_with_others_below(conf):
 
 
 def test_dns_rebinding_host_is_rejected(server):
-    answer, body = get(server, "/?q=needle", Host="evil.example:8080")
-    assert answer.status == 421
+    response, body = get(server, "/?q=needle", Host="evil.example:8080")
+    assert response.status == 421
     assert "Plain" not in body
     for host in ("localhost:1", "127.0.0.1", "[::1]:80"):
         assert get(server, "/?q=needle", Host=host)[0].status == 200
 
 
 def test_head_has_no_body_and_other_methods_are_rejected(server):
-    answer, body = get(server, "/?q=needle", method="HEAD")
-    assert (answer.status, body) == (200, "")
+    response, body = get(server, "/?q=needle", method="HEAD")
+    assert (response.status, body) == (200, "")
     assert get(server, "/", method="POST")[0].status == 405
 
 
@@ -195,7 +195,7 @@ def test_new_commits_appear_without_restart(server, monkeypatch):
 
 
 def test_suggestions_follow_changed_pages(server, monkeypatch):
-    """A commit that leaves the number of documents as it is."""
+    """A commit that does not change the number of documents."""
     monkeypatch.setattr("nutch2py.search.search_backends.COMMIT_CHECK_INTERVAL", -1.0)
     index, writer = open_search_backend(server.conf), EmbeddedIndexWriter(server.conf)
     writer.open(server.conf, {})
@@ -207,8 +207,8 @@ def test_suggestions_follow_changed_pages(server, monkeypatch):
 
 def test_missing_index_page_names_fix(conf):
     with running(conf) as made:
-        answer, body = get(made, "/?q=x")
-    assert answer.status == 503
+        response, body = get(made, "/?q=x")
+    assert response.status == 503
     assert "run nutch2py index first" in body
 
 

@@ -21,7 +21,7 @@ from nutch2py.cli import main
 from tests.counted_kills import Kills
 from tests.crawl_loop.test_crawl_command import page
 from tests.processes import wait_until
-from tests.rest.conftest import PATIENCE
+from tests.rest.conftest import TIMEOUT_SECONDS
 from tests.site.server import Reply, ScriptedSite
 from tests.users.conftest import User
 
@@ -58,7 +58,7 @@ class Operator:
 
     def until(self, path: str, *states: str) -> dict[str, Any]:
         """Ask again and again until a job is in one of some states, as scripts do."""
-        ends = time.monotonic() + PATIENCE
+        ends = time.monotonic() + TIMEOUT_SECONDS
         while (job := self.get(path))["state"] not in states:
             assert time.monotonic() < ends, job
             threading.Event().wait(0.05)
