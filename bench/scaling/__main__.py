@@ -14,37 +14,39 @@ from pathlib import Path
 from typing import Any
 
 from bench.scaling.calibrating import calibrated
-from bench.scaling.figures import FIGURES, read_figures, values
 from bench.scaling.jobs import JOBS, fetched, regions
 from bench.scaling.model import Cluster, Crawl, Outcome, outcome, stops_scaling
 from bench.scaling.month import text
+from bench.scaling.parameters import PARAMETERS, read_parameters, values
 from nutch2py.errors import NutchError
 
 NODES = (1, 3, 10, 30, 100)
 ROWS = (10_000_000, 100_000_000, 1_000_000_000, 10_000_000_000)
 
 
-def results(rows: Sequence[int], nodes: Sequence[int], figures: Mapping[str, float], **options: Any) -> dict[str, Any]:
+def results(
+    rows: Sequence[int], nodes: Sequence[int], parameters: Mapping[str, float], **options: Any
+) -> dict[str, Any]:
     """Return the cost of each job by rows and nodes, in a form for JSON.
 
     ``options``: of :class:`~bench.scaling.model.Cluster`.
     """
-    found: dict[str, Any] = {"figures": dict(figures), "crawls": []}
+    found: dict[str, Any] = {"parameters": dict(parameters), "crawls": []}
     for count in rows:
         crawl = Crawl(rows=count)
         clusters = [Cluster(nodes=number, **options) for number in nodes]
         jobs = {}
         for name, phases in JOBS.items():
             outcomes = {
-                each.nodes: outcome(phases(crawl, each, figures), each, figures, crawl.seed) for each in clusters
+                each.nodes: outcome(phases(crawl, each, parameters), each, parameters, crawl.seed) for each in clusters
             }
             seconds = {number: each.seconds for number, each in outcomes.items()}
             jobs[name] = {
                 "nodes": {number: _told(each) for number, each in outcomes.items()},
                 "stops_scaling": stops_scaling(seconds),
             }
-        fetches = {each.nodes: fetched(crawl, each, figures)._asdict() for each in clusters}
-        table = {"regions": regions(crawl, clusters[0], figures), "bytes": crawl.stored(figures)}
+        fetches = {each.nodes: fetched(crawl, each, parameters)._asdict() for each in clusters}
+        table = {"regions": regions(crawl, clusters[0], parameters), "bytes": crawl.stored(parameters)}
         found["crawls"].append({"crawl": asdict(crawl), "table": table, "jobs": jobs, "fetching": fetches})
     found["cluster"] = asdict(Cluster(nodes=1, **options))
     return found
@@ -94,19 +96,19 @@ def tables(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def figure_table(figures: Mapping[str, float]) -> str:
-    """Return the figures with their sources, as a Markdown table."""
-    lines = ["| figure | value | from |", "|---|---|---|"]
-    for name, figure in FIGURES.items():
-        value, unit = figures[name], figure.unit
+def parameter_table(parameters: Mapping[str, float]) -> str:
+    """Return the parameters with their sources, as a Markdown table."""
+    lines = ["| parameter | value | from |", "|---|---|---|"]
+    for name, parameter in PARAMETERS.items():
+        value, unit = parameters[name], parameter.unit
         shown = f"{value * 1e6:,.3g} µs" if unit.startswith(("CPU s", "s ")) and value < 0.1 else f"{value:,.3g}"
-        source = figure.source if value == figure.value else "given"
+        source = parameter.source if value == parameter.value else "given"
         lines.append(f"| {name} | {shown} {unit.removeprefix('CPU s ').removeprefix('s ')} | {source} |")
     return "\n".join(lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the tables, or the figures, and return 0; 2 for figures that cannot be read."""
+    """Print the tables, or the parameters, and return 0; 2 for parameters that cannot be read."""
     parser = argparse.ArgumentParser(prog="bench scale", description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("rows", nargs="*", type=int, metavar="ROWS", help=f"sizes of the table (default: {ROWS})")
     parser.add_argument("--nodes", type=int, nargs="+", default=NODES, metavar="N", help="numbers of nodes")
@@ -118,28 +120,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--month", type=int, metavar="PAGES", help="print what a crawl of so many pages needs in a month, no more"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
-    parser.add_argument("--figures", action="store_true", help="print the figures and where they come from, no more")
-    parser.add_argument("--with", dest="given", type=Path, metavar="FILE", help="take figures from a JSON file")
     parser.add_argument(
-        "--calibrate", type=Path, metavar="FILE", help="measure this machine (a minute), write its figures, use them"
+        "--parameters", action="store_true", help="print the parameters and where they come from, no more"
+    )
+    parser.add_argument("--with", dest="given", type=Path, metavar="FILE", help="take parameters from a JSON file")
+    parser.add_argument(
+        "--calibrate", type=Path, metavar="FILE", help="measure this machine (a minute), write its parameters, use them"
     )
     args = parser.parse_args(argv)
     try:
-        figures = values(read_figures(args.given) if args.given else None)
+        parameters = values(read_parameters(args.given) if args.given else None)
         if args.calibrate:
-            figures = calibrated(figures)
-            args.calibrate.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+            parameters = calibrated(parameters)
+            args.calibrate.write_text(json.dumps(parameters, indent=1) + "\n", encoding="utf-8")
     except NutchError as error:
         print(error, file=sys.stderr)
         return 2
-    if args.figures:
-        print(figure_table(figures))
+    if args.parameters:
+        print(parameter_table(parameters))
         return 0
     if args.month:
-        print(text(args.month, max(args.nodes), figures))
+        print(text(args.month, max(args.nodes), parameters))
         return 0
     options = {"gateways": args.gateways, "region_bytes": args.region_gb * 1e9}
-    found = results(args.rows or ROWS, sorted(set(args.nodes)), figures, **options)
+    found = results(args.rows or ROWS, sorted(set(args.nodes)), parameters, **options)
     print(tables(found))
     if args.json:
         args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Calibration: measures a few jobs of two sizes, and scales all figures of time in proportion."""
+"""Calibration: measures a few jobs of two sizes, and scales all parameters of time in proportion."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def slope(measure: Measure, sizes: tuple[int, int]) -> float:
 
 
 def machine_factor(slopes: Mapping[str, float]) -> float:
-    """Return the CPU time of this machine relative to that of the figures, by the median job."""
+    """Return the CPU time of this machine relative to that of the parameters, by the median job."""
     return statistics.median(slopes[name] / _EMBEDDED[name] for name in slopes)
 
 
-def calibrated(figures: Mapping[str, float], sizes: tuple[int, int] = SIZES) -> dict[str, float]:
-    """Measure inject, generate and updatedb here, and return all figures of time in proportion."""
+def calibrated(parameters: Mapping[str, float], sizes: tuple[int, int] = SIZES) -> dict[str, float]:
+    """Measure inject, generate and updatedb here, and return all parameters of time in proportion."""
     few = sizes[0] // _LINKED, sizes[1] // _LINKED
     slopes = {
         "inject": slope(inject.measure, sizes),
@@ -41,4 +41,4 @@ def calibrated(figures: Mapping[str, float], sizes: tuple[int, int] = SIZES) -> 
         "updatedb": slope(updatedb.measure, few),
     }
     factor = machine_factor(slopes)
-    return {name: value if name.endswith(_SIZES_OF_THINGS) else value * factor for name, value in figures.items()}
+    return {name: value if name.endswith(_SIZES_OF_THINGS) else value * factor for name, value in parameters.items()}

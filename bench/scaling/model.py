@@ -72,9 +72,9 @@ class Crawl:
         """URLs of a batch."""
         return max(1, int(self.rows * self.batch))
 
-    def stored(self, figures: Mapping[str, float]) -> float:
+    def stored(self, parameters: Mapping[str, float]) -> float:
         """Return the size of the table in bytes."""
-        return self.rows * (figures["row.bytes"] + self.fetched * figures["page.bytes"])
+        return self.rows * (parameters["row.bytes"] + self.fetched * parameters["page.bytes"])
 
 
 @dataclass(kw_only=True)
@@ -135,18 +135,18 @@ def region_shares(count: int, seed: int) -> list[float]:
     return [size / sum(sizes) for size in sizes]
 
 
-def outcome(phases: Sequence[Phase], cluster: Cluster, figures: Mapping[str, float], seed: int) -> Outcome:
+def outcome(phases: Sequence[Phase], cluster: Cluster, parameters: Mapping[str, float], seed: int) -> Outcome:
     """Return the cost of phases in sequence."""
     parts: dict[str, float] = {}
-    cpu = figures["start.driver"]
-    _add(parts, "the driver", figures["start.driver"])
+    cpu = parameters["start.driver"]
+    _add(parts, "the driver", parameters["start.driver"])
     for phase in phases:
-        starting = phase.tasks * figures["start.task"]
+        starting = phase.tasks * parameters["start.task"]
         cpu += phase.task + phase.region + phase.gateway + starting + sum(phase.serial.values())
         for what, seconds in phase.serial.items():
             _add(parts, what, seconds)
-        _add(parts, _START, phase.starts * figures["start.job"])
-        needs = _needs(phase, cluster, figures, seed)
+        _add(parts, _START, phase.starts * parameters["start.job"])
+        needs = _needs(phase, cluster, parameters, seed)
         if needs:
             longest = max(needs, key=lambda what: needs[what])
             _add(parts, longest, needs[longest])
@@ -154,16 +154,16 @@ def outcome(phases: Sequence[Phase], cluster: Cluster, figures: Mapping[str, flo
     return Outcome(sum(parts.values()), cpu, held, parts)
 
 
-def work(phases: Sequence[Phase], figures: Mapping[str, float]) -> float:
+def work(phases: Sequence[Phase], parameters: Mapping[str, float]) -> float:
     """Return the CPU seconds of the work itself, without the start of tasks, independent of the cluster."""
     each = (phase.task + phase.region + phase.gateway + sum(phase.serial.values()) for phase in phases)
-    return figures["start.driver"] + sum(each)
+    return parameters["start.driver"] + sum(each)
 
 
-def _needs(phase: Phase, cluster: Cluster, figures: Mapping[str, float], seed: int) -> dict[str, float]:
+def _needs(phase: Phase, cluster: Cluster, parameters: Mapping[str, float], seed: int) -> dict[str, float]:
     needs = dict(phase.fixed)
     if phase.tasks:
-        start = figures["start.task"]
+        start = parameters["start.task"]
         shares = region_shares(phase.tasks, seed) if phase.uneven else [1 / phase.tasks] * phase.tasks
         tasks = makespan([start + phase.task * share for share in shares], cluster.all_slots)
         waves = -(-phase.tasks // cluster.all_slots)

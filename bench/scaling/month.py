@@ -14,14 +14,14 @@ _COPIES, _FULL, _BUSY = 3, 0.6, 0.5
 _TRANSFER = 30_000  # bytes of a page in transfer, assumed
 
 
-def month(pages: int, nodes: int, figures: Mapping[str, float]) -> list[tuple[str, float, float]]:
+def month(pages: int, nodes: int, parameters: Mapping[str, float]) -> list[tuple[str, float, float]]:
     """Return (job, busy cores over the month, hours of wall time of its runs on ``nodes``)."""
     crawl, cluster = crawl_of(pages), Cluster(nodes=nodes)
     found = []
     for job, times in _TIMES.items():
-        phases = JOBS[job](crawl, cluster, figures)
-        seconds = outcome(phases, cluster, figures, crawl.seed).seconds * times
-        found.append((job, work(phases, figures) * times / (DAYS * 86_400), seconds / 3_600))
+        phases = JOBS[job](crawl, cluster, parameters)
+        seconds = outcome(phases, cluster, parameters, crawl.seed).seconds * times
+        found.append((job, work(phases, parameters) * times / (DAYS * 86_400), seconds / 3_600))
     return found
 
 
@@ -31,15 +31,15 @@ def crawl_of(pages: int) -> Crawl:
     return Crawl(rows=rows, batch=pages / DAYS / rows)
 
 
-def text(pages: int, nodes: int, figures: Mapping[str, float]) -> str:
+def text(pages: int, nodes: int, parameters: Mapping[str, float]) -> str:
     """Return the month as a Markdown table, with a line for disks and bandwidth."""
-    crawl, found = crawl_of(pages), month(pages, nodes, figures)
-    solr = pages * figures["index.solr"] / (DAYS * 86_400)
+    crawl, found = crawl_of(pages), month(pages, nodes, parameters)
+    solr = pages * parameters["index.solr"] / (DAYS * 86_400)
     cores = sum(cores for _, cores, _ in found)
     lines = ["| job | times | cores busy all month | hours |", "|---|---|---|---|"]
     lines += [f"| {job} | {_TIMES[job]} | {busy:.1f} | {hours:,.0f} |" for job, busy, hours in found]
     lines += [f"| together | | {cores:.1f}, and Solr's {solr:.1f} | {sum(hours for *_, hours in found):,.0f} |", ""]
-    stored = crawl.stored(figures)
+    stored = crawl.stored(parameters)
     rate = pages * _TRANSFER * 8 / (DAYS * 86_400)
     lines.append(
         f"{pages:,} pages, {crawl.rows:,} rows, on {nodes} nodes: {stored / 1e12:.0f} TB, on disks of "

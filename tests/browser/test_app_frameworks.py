@@ -60,13 +60,13 @@ def apps(site: ScriptedSite, built: Path) -> ScriptedSite:
 @pytest.fixture
 def read(apps: ScriptedSite, render: Render) -> Callable[[str, WebPage], tuple[str, str, set[str]]]:
     """Return the parse of a page: title, text, paths of its links."""
-    begin = apps.url("")
+    base_url = apps.url("")
 
     def parsed(url: str, page: WebPage) -> tuple[str, str, set[str]]:
         parsing = ParseWorkerClient(render.conf)
         parse = parsing.parse(url, page)
         parsing.close()
-        return parse.title, parse.text, {link.url.removeprefix(begin) for link in parse.outlinks}
+        return parse.title, parse.text, {link.url.removeprefix(base_url) for link in parse.outlinks}
 
     return parsed
 

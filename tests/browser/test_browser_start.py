@@ -104,7 +104,7 @@ Fetcher(conf, 1, open_renderer=open_renderer(conf)).run(iter([item]), lambda ite
 def folder() -> Iterator[Path]:
     """Return a directory that every user can access, for the files of a task."""
     path = Path(tempfile.mkdtemp(prefix="browser-task-"))
-    below = path / ("long-" * 12)  # tasks of a cluster have such: no socket's path can be as long
+    below = path / ("long-" * 12)  # tasks of a cluster have such paths, which are too long for a socket
     below.mkdir()
     for each in (path, below):
         each.chmod(0o777)
@@ -114,7 +114,7 @@ def folder() -> Iterator[Path]:
 
 def of_browser(folder: Path) -> list[int]:
     mark = str(folder).encode()
-    return [pid for pid, words in commands() if any(mark in word for word in words) and b"-c" not in words]
+    return [pid for pid, command in commands() if any(mark in word for word in command) and b"-c" not in command]
 
 
 def test_browser_runs_without_privileges_and_home(site: ScriptedSite, folder: Path, render: Render) -> None:
@@ -123,8 +123,8 @@ def test_browser_runs_without_privileges_and_home(site: ScriptedSite, folder: Pa
     if os.geteuid() != 0 or setpriv is None or sys.prefix.startswith("/root"):
         pytest.skip("runs without privileges already, or cannot become another user")
     site.on("/", Reply(body=SHELL))
-    nobody = [setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
-    task = [*nobody, sys.executable, "-c", TASK, site.url("/"), "all render"]
+    as_nobody = [setpriv, "--reuid", "65534", "--regid", "65534", "--clear-groups", "--"]
+    task = [*as_nobody, sys.executable, "-c", TASK, site.url("/"), "all render"]
     environment = {**os.environ, "TMPDIR": str(folder), "HOME": "/proc/none"}
     done = subprocess.run(task, env=environment, cwd="/", capture_output=True, text=True, check=False)
     assert "made by a script" in done.stdout, done.stderr

@@ -1,4 +1,4 @@
-"""All requests of a page pass the address filter: a canary behind the filter is never reached."""
+"""All requests of a page pass the address filter: a canary at an excluded address is never reached."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_page_requests_to_allowed_addresses_are_sent(site: ScriptedSite, render:
 
 
 def beside_a_proxy(conf: Configuration, lane: ContextTraffic, work: Callable[[_Ask], Coroutine[Any, Any, _T]]) -> _T:
-    """Do something with a proxy that lets a lane in: it is given what sends a request on a connection of its own."""
+    """Run ``use`` with a proxy; its argument sends a request on a connection of its own."""
     http = HttpSettings.from_conf(conf)
 
     def make_loop() -> FilteringEventLoop:
@@ -179,7 +179,7 @@ def test_requests_beyond_limit_wait_until_page_ends(browser_conf: Configuration,
         while lane.blocked_requests["limit"] < len(beyond):
             await asyncio.sleep(0.01)
         reader, writer = await ask(request.replace(b"LOGIN", b"A: b"))
-        found.append(await reader.readline())  # whoever is told anything has been told it by now
+        found.append(await reader.readline())  # every response has arrived by now
         writer.close()
         assert (lane.limit_hit, [waits.at_eof() for waits, _ in beyond[1:]]) == ("requests", [False] * 2)
         lane.finish_page()

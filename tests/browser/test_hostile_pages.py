@@ -57,7 +57,7 @@ HOSTILE = {
         async () => { if (await Notification.requestPermission() != 'granted') throw 0; },
         () => new Promise((yes, no) => navigator.geolocation.getCurrentPosition(yes, no)),
         () => showOpenFilePicker(), () => navigator.bluetooth.requestDevice({acceptAllDevices: true}) ])
-        (async () => { await ask(); })().then(say('granted'), say('refused'))</script>""",
+        (async () => { await ask(); })().then(say('granted'), say('denied'))</script>""",
     "/refresh": b"<meta http-equiv=refresh content='0'><p>seen</p>",
     "/closing": b"<p>seen</p><script>window.close(); open('', '_self').close()</script>",
     "/store": b"""<p>seen</p><script>const asked = indexedDB.open('x', 1);
@@ -128,7 +128,7 @@ EXPECTED: dict[str, tuple[Code | None, str]] = {
     "/leave": (RENDERED, ""),
     "/alerts": (RENDERED, "browser.time.limit"),
     "/again": (RENDERED, ""),
-    "/data": (None, ""),  # or it takes more memory than it may
+    "/data": (None, ""),  # or it exceeds its memory limit
     "/asking": (RENDERED, ""),
     "/refresh": (FAILED, "browser.loads.limit"),
     "/store": (RENDERED, ""),
@@ -136,15 +136,15 @@ EXPECTED: dict[str, tuple[Code | None, str]] = {
     "/asking-workers": (RENDERED, "browser.requests.limit"),
     "/console": (RENDERED, "browser.time.limit"),
     "/errors": (RENDERED, ""),
-    "/title": (None, ""),  # each change is told to the driver: as busy as that is, there may be no document in time
+    "/title": (None, ""),  # the driver is notified of each change: it may be too busy to return the document in time
     "/popups": (RENDERED, "browser.time.limit"),
     "/wasm": (RENDERED, "browser.time.limit"),
     "/shared": (RENDERED, "browser.requests.limit"),
     "/endless": (RENDERED, "browser.time.limit"),
     "/mail": (None, ""),  # the browser itself is busy with it
     "/attach": (RENDERED, ""),
-    "/sockets": (RENDERED, ""),  # the browser opens one at a time to a server, later and later when they fail
-    "/blob": (None, ""),  # or it takes more memory than it may
+    "/sockets": (RENDERED, ""),  # the browser opens one after the other to a server, with growing delays after failures
+    "/blob": (None, ""),  # or it exceeds its memory limit
     "/forest": (None, ""),  # likewise
     "/schemes": (None, ""),  # or the browser shows an error in its place
 }
@@ -210,12 +210,12 @@ def test_hostile_pages_end_with_status_and_others_are_unaffected(
     assert len(render.pages[site.url("/huge")].content or b"") == 1_048_576
     if "/asking" in paths:
         asking = render.pages[site.url("/asking")].content or b""
-        assert (asking.count(b"refused "), asking.count(b"granted ")) == (7, 0)
+        assert (asking.count(b"denied "), asking.count(b"granted ")) == (7, 0)
 
 
 HELD = b"""<div id=root></div><script>fetch('/shown'); const ask = async () => {
-    const told = await (await fetch('/go')).text();
-    if (told == 'go') root.textContent = 'honest ' + 'work'.repeat(2); else setTimeout(ask, 200); }; ask()</script>"""
+    const reply = await (await fetch('/go')).text();
+    if (reply == 'go') root.textContent = 'honest ' + 'work'.repeat(2); else setTimeout(ask, 200); }; ask()</script>"""
 
 
 @pytest.mark.parametrize("times", [1, 2])
@@ -254,7 +254,7 @@ def test_killed_browser_is_replaced(
 def driver() -> list[int]:
     """Return the drivers started by this process."""
     below = list(chromium.iter_descendants(os.getpid()))
-    return [pid for pid, words in commands() if pid in below and words[1:] and b"run-driver" in words]
+    return [pid for pid, command in commands() if pid in below and command[1:] and b"run-driver" in command]
 
 
 def test_killed_driver_is_replaced(
@@ -367,7 +367,7 @@ def test_browsers_and_contexts_are_recycled(
 ) -> None:
     monkeypatch.setattr(
         browser_pool, "CLOSE_TIMEOUT", 60.0
-    )  # what closes late is replaced, which is not what is counted here
+    )  # a tab that closes late is replaced, which is not counted here
     monkeypatch.setattr(tab_renderer, "GRACE_SECONDS", 60.0)
     urls = []
     for number in range(6):
@@ -398,7 +398,7 @@ Fetcher(conf, 1, open_renderer=open_renderer(conf)).run(iter([item]), lambda ite
 
 def of_browser(folder: Path) -> list[int]:
     mark = str(folder).encode()
-    return [pid for pid, words in commands() if any(mark in word for word in words) and b"-c" not in words]
+    return [pid for pid, command in commands() if any(mark in word for word in command) and b"-c" not in command]
 
 
 def test_killed_task_leaves_no_browser_process(site: ScriptedSite, render: Render, tmp_path: Path) -> None:

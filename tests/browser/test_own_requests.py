@@ -15,7 +15,7 @@ ROBOTS = Reply(body=b"User-agent: *\nDisallow: /private/\nDisallow: /*.deny$\n",
 ASKS = """<body><div id=root></div><script src=/private/script.js></script><script src=/open.js></script>
 <iframe src=/private/frame></iframe><link rel=stylesheet href=/style.deny>
 <script>
-const ask = (url) => fetch(url, {mode: "no-cors"}).then((answer) => url + " came", () => url + " refused");
+const ask = (url) => fetch(url, {mode: "no-cors"}).then((answer) => url + " came", () => url + " failed");
 Promise.all(["/private/data", "/public/data", "OTHER/private/data", "OTHER/public/data"].map(ask))
   .then((said) => { root.textContent = said.join(", ") + ", script " + (window.open_script || "none"); });
 </script>"""
@@ -36,7 +36,7 @@ def test_robots_txt_applies_to_subrequests(site: ScriptedSite, render: Render, o
         text = (page.content or b"").decode()
         assert text.count("/public/data came") == 2
         assert "script ran" in text
-        assert text.count("/private/data refused") == (2 if obey else 0)
+        assert text.count("/private/data failed") == (2 if obey else 0)
         denied = [seen.path for each in (site, other) for seen in each.seen if "private" in seen.path]
         denied += [seen.path for seen in site.seen if seen.path.endswith(".deny")]
         assert len(denied) == (0 if obey else 5)
@@ -48,7 +48,7 @@ def test_robots_txt_is_not_requested_without_subrequests(site: ScriptedSite, ren
     hosts = tmp_path / "blocked.txt"
     hosts.write_text("b.test\n", encoding="utf-8")
     with ScriptedSite() as other:
-        script = f"fetch('{other.url('/x', 'sub.b.test')}').then(() => 'came', () => 'refused')"
+        script = f"fetch('{other.url('/x', 'sub.b.test')}').then(() => 'came', () => 'failed')"
         write = ".then((text) => { root.textContent = text; })"
         site.on("/", Reply(body=f"<div id=root></div><script>{script}{write}</script>".encode()))
         page = render(
@@ -56,7 +56,7 @@ def test_robots_txt_is_not_requested_without_subrequests(site: ScriptedSite, ren
             rules="all render selector=#root:not(:empty)",
             browser_blocked_hosts_file=str(hosts),
         )
-        assert b">refused<" in (page.content or b"")
+        assert b">failed<" in (page.content or b"")
         assert other.seen == []
 
 
@@ -89,7 +89,7 @@ NEXT = b"""<div id=root></div><script>const was = [history.length, sessionStorag
 
 AGAIN = b"""<div id=root></div><script>if (sessionStorage.last) root.textContent = 'again';
     else { sessionStorage.last = 'x'; location.reload(); }</script>"""
-ANEW = AGAIN.replace(b"location.reload()", b"location.href = location.href")
+NEW_LOCATION = AGAIN.replace(b"location.reload()", b"location.href = location.href")
 
 
 def test_tab_state_is_reset_between_pages(site: ScriptedSite, render: Render, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_tab_state_is_reset_between_pages(site: ScriptedSite, render: Render, mo
 
     monkeypatch.setattr(BrowserTab, "open_page", noted)
     site.on("/left", Reply(body=b"x"))
-    paths = {"/1": LEFT, "/2": NEXT, "/3": LEFT, "/4": NEXT, "/5": AGAIN, "/6": ANEW}
+    paths = {"/1": LEFT, "/2": NEXT, "/3": LEFT, "/4": NEXT, "/5": AGAIN, "/6": NEW_LOCATION}
     for path, body in paths.items():
         site.on(path, Reply(body=body))
     urls = [site.url("/1"), site.url("/2"), site.url("/3", "b.test"), site.url("/4")]
@@ -171,10 +171,10 @@ def test_browser_time_does_not_count_as_slow_server(site: ScriptedSite, render: 
 LOGIN = b"""<div id=root></div><iframe src=/401></iframe><script>
 const code = "onmessage = async ({data}) => postMessage((await fetch(data)).status)";
 const worker = new Worker(URL.createObjectURL(new Blob([code])));
-const told = new Promise((done) => { worker.onmessage = (event) => done(event.data); });
+const reply = new Promise((done) => { worker.onmessage = (event) => done(event.data); });
 worker.postMessage(location.origin + '/401');
 const of = (path) => fetch(path).then(async (answer) => answer.status + await answer.text(), String);
-Promise.all([told, ...['/401', '/407', '/hint', '/hidden'].map(of)]).then((all) => { root.textContent = all.join(); });
+Promise.all([reply, ...['/401', '/407', '/hint', '/hidden'].map(of)]).then((all) => { root.textContent = all.join(); });
 </script>"""
 FIRST = b"HTTP/1.1 103 Early Hints\r\nLink: </hinted>; rel=preload; as=style\r\n\r\n"
 

@@ -18,7 +18,7 @@ from tests.site.server import Reply, ScriptedSite
 
 
 def _asked_before_stored(crawl: Crawl, site: ScriptedSite, pages: int, wanted: int, seconds: float) -> int:
-    """Fetch ``pages``; return how many were asked for when ``wanted`` were, or when the first was stored ``seconds``
+    """Fetch ``pages``; return the number requested when ``wanted`` were, or when the first was stored ``seconds``
     after its time."""
     asked, enough, counts = 0, threading.Event(), list[int]()
 

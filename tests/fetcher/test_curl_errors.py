@@ -226,8 +226,8 @@ def test_address_filter_error_is_detected_by_type() -> None:
     wrapped = OSError("all failed")
     wrapped.__cause__ = ExceptionGroup("several", [OSError("a"), gate])
     assert failure_from_exception(wrapped, ()) == FetchFailure(FailureKind.ADDRESS_FILTER, str(gate))
-    assert failure_from_exception(OSError("in words only"), [gate]) == FetchFailure(
-        FailureKind.ADDRESS_FILTER, "in words only"
+    assert failure_from_exception(OSError("without a code"), [gate]) == FetchFailure(
+        FailureKind.ADDRESS_FILTER, "without a code"
     )
 
 

@@ -33,7 +33,7 @@ CAPACITY = 100
 
 
 class Table:
-    """Rows by key; counts reads. ``gone``: keys whose rows were deleted."""
+    """Rows by key; counts reads. ``gone``: predicate of URLs with deleted rows."""
 
     def __init__(self, urls: Iterable[str], gone: Callable[[str], bool] = lambda _: False) -> None:
         self.urls, self.gone = list(urls), gone
@@ -71,7 +71,7 @@ class Run:
         self.queues = FetchItemQueues(conf, lambda: self.now)
         self.state = FetchState(FetchOptions(threads=10, deadline=deadline), lambda _: None, self.queues)
         self.pool = ThreadPoolExecutor(1)
-        self.refused: list[str] = []
+        self.rejected: list[str] = []
         self.feeder = QueueFeeder(
             self.state,
             source or table.rows(),
@@ -79,7 +79,7 @@ class Run:
             QueueIdResolver(conf),
             None,
             self.pool,
-            lambda each, _: self.refused.append(each.url),
+            lambda each, _: self.rejected.append(each.url),
             self._added,
         )
         self.most = 0
@@ -130,9 +130,9 @@ def test_silent_hosts_do_not_block_others(giants: int) -> None:
     run = Run(table)
     asyncio.run(run.until(lambda host: host.startswith("honest"), lambda: run.count("honest") == 150 * 8))
     assert run.count("honest") == 150 * 8
-    assert run.count("giant") == giants  # all of which hang
+    assert run.count("giant") == giants  # all of them hang
     assert run.most <= CAPACITY
-    assert table.read <= CAPACITY + giants + 150 * 8  # what waits on disk is not read
+    assert table.read <= CAPACITY + giants + 150 * 8  # rows of spilled keys are not read
 
 
 @pytest.mark.parametrize("giants", [0, 1, 3, 40, 3 * CAPACITY])
@@ -147,7 +147,7 @@ def test_every_page_is_fed_once_in_host_order(giants: int) -> None:
     assert run.taken == expected
     assert run.most <= CAPACITY
     assert not run.state.is_feeding
-    assert table.reads < len(urls) / (5 if giants < CAPACITY else 0.9)  # several rows at a time
+    assert table.reads < len(urls) / (5 if giants < CAPACITY else 0.9)  # several rows in one read
 
 
 def test_missing_rows_do_not_end_others() -> None:
@@ -222,7 +222,7 @@ def test_invalid_url_is_rejected_at_any_position() -> None:
     table.rows = lambda: rows  # type: ignore[method-assign]
     run = Run(table)
     asyncio.run(run.until(lambda _: True, lambda: False))
-    assert (run.refused, run.count("giant")) == ([bad], 500)
+    assert (run.rejected, run.count("giant")) == ([bad], 500)
 
 
 class _Enough(Exception):

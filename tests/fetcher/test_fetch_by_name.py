@@ -134,7 +134,7 @@ def test_queues_by_ip_use_configured_servers_without_blocking(
     """Two names of one address share a queue; its pages and extra requests of add-ons wait for each other."""
 
     def blocking(_: HostResolver, host: str) -> str:
-        raise AssertionError(f"{host} is asked of the system")
+        raise AssertionError(f"{host} was resolved by the system")
 
     monkeypatch.setattr(HostResolver, "resolve_uncached", blocking)
     site.on("/p", Reply(body=b"<p>words"))
@@ -157,7 +157,7 @@ def test_queues_by_ip_resolve_redirect_targets(
     """A target at the same address waits in its queue; one without an address gets a status."""
 
     def blocking(_: HostResolver, host: str) -> str:
-        raise AssertionError(f"{host} is asked of the system")
+        raise AssertionError(f"{host} was resolved by the system")
 
     monkeypatch.setattr(HostResolver, "resolve_uncached", blocking)
     site.on("/p", Reply(body=b"<p>words"))

@@ -24,7 +24,7 @@ def test_gc_settings_are_restored() -> None:
 
 def _looked_for(pages: int) -> list[str]:
     found: list[str] = []
-    gc.callbacks.append(lambda phase, told: found.append(phase) if told["generation"] == 1 else None)
+    gc.callbacks.append(lambda phase, info: found.append(phase) if info["generation"] == 1 else None)
     try:
         with relaxed_gc():
             for _ in range(pages):

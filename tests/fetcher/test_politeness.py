@@ -157,7 +157,7 @@ def test_repeated_failures_increase_delay(site: ScriptedSite, crawl: Crawl) -> N
     found = gaps(pages(site))
     for gap, least in zip(found, (0.2, 0.4, 0.8, 0.0, 0.2), strict=True):
         assert gap >= least - SLACK
-    assert found[3] < 1.6  # a good answer ends the row, which would go on with this
+    assert found[3] < 1.6  # a success ends the row of failures, which would continue with this delay
     assert found[4] < 1.6
 
 

@@ -36,7 +36,7 @@ def test_etag_is_sent_back(site: ScriptedSite, fetch_conf: Configuration) -> Non
 def test_etag_is_not_sent_for_forced_refetch(
     site: ScriptedSite, fetch_conf: Configuration, status: CrawlStatus, marked: bool
 ) -> None:
-    """For a forced refetch, and for a repeated fetch, whose 304 would prevent the parse."""
+    """For a forced refetch, and for a repeated fetch, since a 304 would prevent the parse."""
     site.on("/p", Reply(body=PAGE))
     known = item(site.url("/p"), status=status, headers={"ETag": '"v1"'})
     if marked:

@@ -20,7 +20,7 @@ from tests.growth import assert_linear, repeated, repetitions
 
 Cases = Callable[[str], list[dict[str, Any]]]
 
-# Nutch 1 merges the groups of all its agent names; Nutch 2 obeys the one that stands first in the file
+# Nutch 1 merges the groups of all its agent names; Nutch 2 obeys the first one in the file
 MERGED_IN_NUTCH_1 = {("http://example.com/c", False), ("http://example.com/foo/bar/baz.html", False)}
 
 
@@ -138,14 +138,14 @@ def test_content_beyond_limits_is_ignored() -> None:
     lines += [b"Disallow: /%d" % n for n in range(10)]
     rules = parse_robots(b"\n".join(lines), ("probe",), limits=RobotsLimits(max_rules=5))
     assert [rules.is_allowed(f"http://a.test/{n}") for n in range(10)] == [False] * 5 + [True] * 5
-    again = [*lines[:6], *lines[1:6], b"Allow: /4", *lines[6:]]  # what is said again is no other rule
+    again = [*lines[:6], *lines[1:6], b"Allow: /4", *lines[6:]]  # a repeated rule does not count again
     rules = parse_robots(b"\n".join(again), ("probe",), limits=RobotsLimits(max_rules=5))
     assert [rules.is_allowed(f"http://a.test/{n}") for n in range(3, 6)] == [False, True, True]
     head = b"User-agent: *\nDisallow: /first\n#"
     content = head + b"x" * (ROBOTS_MAX_BYTES - len(head) - 14) + b"\nDisallow: /cut short\nDisallow: /second"
     rules = parse_robots(content, ("probe",))
     assert not rules.is_allowed("http://a.test/first")
-    assert rules.is_allowed("http://a.test/c")  # what the limit cut is no rule
+    assert rules.is_allowed("http://a.test/c")  # a rule cut by the limit is ignored
     assert rules.is_allowed("http://a.test/second")
 
 
@@ -296,9 +296,9 @@ FORBIDDING = b"User-agent: *\nDisallow: /"
             {"http.robots.503.defer.visits": "false"},
             True,
         ),
-        (FetchResponse("", failure=FetchFailure(FailureKind.REFUSED, "nobody")), {}, False),
+        (FetchResponse("", failure=FetchFailure(FailureKind.REFUSED, "unreachable")), {}, False),
         (
-            FetchResponse("", failure=FetchFailure(FailureKind.DNS, "nobody")),
+            FetchResponse("", failure=FetchFailure(FailureKind.DNS, "unreachable")),
             {"http.robots.503.defer.visits": "false"},
             True,
         ),
@@ -342,7 +342,7 @@ def test_rules_cache_evicts_least_recently_used_by_bytes(conf: Configuration) ->
         assert len(cache.entries) == 2
 
     asyncio.run(ask())
-    assert len(web.asked) == 20  # that of h0, used all the time, was never dropped
+    assert len(web.asked) == 20  # the entry of h0, used constantly, was never dropped
 
 
 def test_small_rules_of_many_sites_fit_cache(conf: Configuration) -> None:
@@ -384,15 +384,15 @@ def test_failed_robots_txt_fails_pages_and_is_requested_again(conf: Configuratio
 
     A failing redirect target says nothing about the server that sent the redirect.
     """
-    nobody = FetchResponse("", failure=FetchFailure(FailureKind.REFUSED, "nobody"))
+    unreachable = FetchResponse("", failure=FetchFailure(FailureKind.REFUSED, "unreachable"))
     moved = FetchResponse("", 301, [b"Location: https://b.test/robots.txt\r\n"])
-    web = Web(nobody, moved, nobody, FetchResponse("", 200, content=FORBIDDING))
+    web = Web(unreachable, moved, unreachable, FetchResponse("", 200, content=FORBIDDING))
 
     async def ask() -> None:
         cache = RobotsCache(conf, web.get)
-        assert (await cache.get_rules("http://a.test/x")).fetch_failure == nobody.failure
+        assert (await cache.get_rules("http://a.test/x")).fetch_failure == unreachable.failure
         why = (await cache.get_rules("http://a.test/x")).fetch_failure
-        assert why == FetchFailure(FailureKind.ROBOTS, "robots.txt: nobody")
+        assert why == FetchFailure(FailureKind.ROBOTS, "robots.txt: unreachable")
         rules = await cache.get_rules("http://c.test/x")
         assert (rules.fetch_failure, rules.is_allowed("http://c.test/x")) == (None, False)
 

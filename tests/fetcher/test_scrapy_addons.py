@@ -75,7 +75,7 @@ def test_proxies_are_rotated(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, handler: str, middleware: str
 ) -> None:
     if (handler, middleware) == ("aiohttp", "false"):
-        pytest.skip("whose login is HttpProxyMiddleware's to send")
+        pytest.skip("the login is sent by HttpProxyMiddleware")
     with ScriptedSite() as other:
         for proxy in (site, other):
             for path in ("/p", "/q"):
@@ -153,7 +153,7 @@ def test_http_cache_replays_crawl_offline(site: ScriptedSite, crawl: Crawl, tmp_
     assert any("httpcache/hit=4" in line for line in crawl.log)
 
 
-# a login, and what add-ons ask for by themselves
+# logins, and requests of add-ons
 
 
 class Login:
@@ -193,7 +193,9 @@ def test_cookie_login_works(site: ScriptedSite, crawl: Crawl, caplog: pytest.Log
     asked = [seen for seen in site.seen if seen.path != "/robots.txt"]
     assert [(seen.line.split()[0], seen.path) for seen in asked] == [("GET", "/p"), ("POST", "/login"), ("GET", "/p")]
     assert asked[-1].headers["cookie"] == "session=7"
-    assert [record for record in caplog.records if "tldextract" in record.name] == []  # which would ask the web
+    assert [
+        record for record in caplog.records if "tldextract" in record.name
+    ] == []  # it would send requests to the web
     assert all(later.began - earlier.ended >= 0.25 for earlier, later in itertools.pairwise(asked))
 
 
@@ -350,7 +352,7 @@ def test_missing_component_is_rejected(crawl: Crawl, name: str, value: str) -> N
 
 
 class OwnConnections:
-    """A download handler whose connections bypass the address filter."""
+    """A download handler that connects without the address filter."""
 
     lazy = True
     asked: list[str] = []  # noqa: RUF012

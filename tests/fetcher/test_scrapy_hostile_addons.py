@@ -188,12 +188,12 @@ class NeverStops:
     def process_response(self, request: Request, response: Response) -> Response | Request:
         if not odd(request) or self.how == "before":
             return response
-        if self.how == "anew":
+        if self.how == "new request":
             return Request(request.url, dont_filter=True)
         return request.replace(url=request.url + "x", dont_filter=True)
 
 
-@pytest.mark.parametrize("how", ["again", "anew", "before"])
+@pytest.mark.parametrize("how", ["again", "new request", "before"])
 def test_endless_retries_of_addon_are_stopped(
     site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:

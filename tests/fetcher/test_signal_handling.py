@@ -29,7 +29,7 @@ def _run(steps: list[str], number: int, times: int) -> None:
         try:
             for _ in range(times):
                 os.kill(os.getpid(), number)
-                time.sleep(0.01)  # the step goes on, as that of a function that libcurl calls
+                time.sleep(0.01)  # the step continues, as in a function that libcurl calls
             steps.append("whole")
         except (KeyboardInterrupt, SystemExit):
             steps.append("cut")

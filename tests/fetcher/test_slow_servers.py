@@ -31,18 +31,18 @@ def test_long_request_releases_its_thread(site: ScriptedSite, crawl: Crawl, most
     last = f"/{PAGES - 1}"
     for page in range(PAGES):
         site.on(f"/{page}", Reply(body=b"<p>words"))
-    for host in SLOW:  # if none waits for another they go on until the last honest page was asked for
+    for host in SLOW:  # if none waits for another, they continue until the last honest page is requested
         pieces = until_asked(site, last, 20 if waits else 600)
         site.on(f"{host}/slow", Reply(length=False, pieces=pieces, pause=0.05))
     urls = [site.url("/slow", host) for host in SLOW] + [site.url(f"/{page}", "a.test") for page in range(PAGES)]
     crawl(*urls, threads=2, fetcher_threads_slow=most, fetcher_threads_slow_after="0.2")
-    asked = next(seen.began for seen in site.seen if seen.path == last)
+    last_request = next(seen.began for seen in site.seen if seen.path == last)
     slow = [seen for seen in site.seen if seen.path == "/slow"]
     assert len(slow) == len(SLOW)
     if waits:
-        assert min(seen.ended for seen in slow) < asked
+        assert min(seen.ended for seen in slow) < last_request
     else:
-        assert all(seen.ended > asked for seen in slow)
+        assert all(seen.ended > last_request for seen in slow)
     assert {page.status for page in crawl.pages.values()} == {2}
 
 
@@ -52,7 +52,7 @@ def test_body_in_tiny_chunks_uses_memory_of_its_bytes() -> None:
     try:
         body = BodyDecoder("", 1 << 20)
         for piece in pieces:
-            body.feed(bytes(bytearray(piece)))  # one of its own each, as libcurl gives
+            body.feed(bytes(bytearray(piece)))  # a buffer of its own each, as libcurl passes it
         size, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 
 def fuzz(name: str, seconds: float, folder: Path) -> Outcome:
-    """Run libFuzzer on a target; start it again when an input has ended it."""
+    """Run libFuzzer on a target; restart it after an input that terminates it."""
     here = folder / name
     corpus, found = here / "corpus", here / "found"
     for place in (corpus, found):
@@ -64,7 +64,7 @@ def fuzz(name: str, seconds: float, folder: Path) -> Outcome:
 
 
 def minimized(name: str, path: Path) -> Path:
-    """Make a finding smaller, and say how to see it."""
+    """Minimize a finding, and print how to replay it."""
     target = TARGETS[name]
     run, data = target.make(), path.read_bytes()
     wrong = tried_apart(run, target, data)
@@ -80,7 +80,7 @@ def minimized(name: str, path: Path) -> Path:
 
 
 def replay(name: str, path: Path) -> int:
-    """Run one input and show its traceback; 1 when it is a finding."""
+    """Run one input and show its traceback; return 1 if it is a finding."""
     target = TARGETS[name]
     run = target.make()
     wrong = tried_apart(run, target, path.read_bytes())
@@ -91,7 +91,7 @@ def replay(name: str, path: Path) -> int:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Fuzz and return 0; 1 when something was found."""
+    """Fuzz and return 0, or 1 after a finding."""
     parser = argparse.ArgumentParser(
         prog="scripts/test fuzz",
         description="Feeds each target with inputs that reach code which none before has reached (libFuzzer by "

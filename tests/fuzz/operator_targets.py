@@ -73,7 +73,7 @@ def xml_conf() -> Run:
 
 
 def _filled() -> Configuration:
-    """Give a configuration with a table and an index of a few pages."""
+    """Return a configuration with a table and an index of a few pages."""
     from tests.server.conftest import fill
 
     folder = tempfile.mkdtemp(prefix="fuzz-index-")

@@ -26,7 +26,7 @@ _ROOT = str(Path(__file__).resolve().parent.parent.parent)
 
 
 def tried(run: Run, target: Target, data: bytes) -> str:
-    """Run one input; return the failure, "" for none; equal causes give equal messages."""
+    """Run one input; return the failure, or ""; equal causes give equal messages."""
     start = time.thread_time()
     try:
         run(data)
@@ -50,7 +50,7 @@ def limited() -> None:
 
 
 def tried_apart(run: Run, target: Target, data: bytes) -> str:
-    """Run one input in a copy of this process, which it may end."""
+    """Run one input in a fork of this process, which it may terminate."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -70,7 +70,7 @@ def tried_apart(run: Run, target: Target, data: bytes) -> str:
 
 
 def smaller(data: bytes, still: Callable[[bytes], bool], seconds: float = 60) -> bytes:
-    """Take away what an input needs not to be a finding."""
+    """Remove parts of an input that the finding does not need."""
     ends = time.monotonic() + seconds
     size = max(len(data) // 2, 1)
     while size and time.monotonic() < ends:
@@ -87,7 +87,7 @@ def smaller(data: bytes, still: Callable[[bytes], bool], seconds: float = 60) ->
 
 
 def saved(folder: Path, data: bytes) -> Path:
-    """Save an input under a name that its bytes give."""
+    """Save an input under a name derived from its bytes."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / hashlib.sha256(data).hexdigest()[:16]
     path.write_bytes(data)
@@ -103,7 +103,7 @@ _PIECES = (
 
 
 def mutations(target: Target, count: int, seed: int = 12) -> Iterator[bytes]:
-    """Give the seeds of a target, then damaged copies of them."""
+    """Yield the seeds of a target, then damaged copies of them."""
     yield b""
     yield from target.seeds
     chance = random.Random(seed)

@@ -1,6 +1,6 @@
 """Fuzz targets: functions that read bytes from the web, operators' files and search users.
 
-A target is a function from bytes to nothing, seeds, and the exceptions that are its answers to bad input.
+A target is a function from bytes to nothing, seeds, and the exceptions expected for invalid input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ URL = "http://h.test/d/file"
 
 
 class Target(NamedTuple):
-    """``make`` gives the function; it is called once. ``answers``: exceptions that are no finding."""
+    """``make`` returns the function and is called once. ``answers``: expected exceptions."""
 
     make: Callable[[], Run]
     seeds: tuple[bytes, ...]
@@ -328,4 +328,4 @@ _MAKERS: dict[str, Callable[[], Run]] = {
 }
 _ANSWERS: dict[str, tuple[type[Exception], ...]] = {"sitemap": (ValueError,), "configuration": (ConfigurationError,)}
 TARGETS = {name: Target(make, SEEDS[name], _ANSWERS.get(name, ())) for name, make in _MAKERS.items()}
-"""By the name that ``--target`` takes."""
+"""Targets by the name for ``--target``."""

@@ -1,4 +1,4 @@
-"""Pages whose tree would take excessive time or memory: they lose markup, never links or text."""
+"""Pages with a tree that would take excessive time or memory: they lose markup, never links or text."""
 
 from __future__ import annotations
 

@@ -148,12 +148,12 @@ def test_recorded_round_is_parsed_like_nutch(recording: Path, parsing: RowParser
 
 def test_recorded_truncations_are_reported(recording: Path, parsing: RowParser) -> None:
     before = dump(recording / "dumps" / "round1-fetch.jsonl.gz")
-    told = [
+    reported = [
         outcome.message
         for key, row in before.items()
         if (outcome := parsing.parse_row(key, to_page(row))).label == "truncated"
     ]
-    assert told == [
+    assert reported == [
         "http://c.interop.test/big.html skipped. Content of size 114205 was truncated to 65536",
         "http://c.interop.test/short.html skipped. Content of size 5000 was truncated to 86",
     ]

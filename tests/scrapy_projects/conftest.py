@@ -88,7 +88,7 @@ class Project:
         assert found is not None, done.stderr
         return found[1], done.stderr
 
-    def refused(self, *words: str) -> str:
+    def run_rejected(self, *words: str) -> str:
         """Run a spider that must not start, and return its log."""
         done = subprocess.run(
             self.command(*words), cwd=self.place, env=self.environment,

@@ -184,7 +184,7 @@ def test_ctrl_c_once_waits_and_twice_stops(project: Project, site: ScriptedSite,
 def test_other_ways_of_running_project_work(project: Project, site: ScriptedSite, settings: str) -> None:
     """Without asyncio the spider does not start; without a reactor everything works."""
     project.write(settings=settings, spiders="")
-    log = project.refused("quotes", "-a", "start_url=x")
+    log = project.run_rejected("quotes", "-a", "start_url=x")
     if "Select" in settings:
         assert "needs asyncio" in log
         assert site.seen == []

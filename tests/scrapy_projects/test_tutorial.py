@@ -89,5 +89,5 @@ def test_batch_of_killed_spider_is_resumed(project: Project, site: ScriptedSite)
 
 def test_missing_batch_is_rejected(project: Project, site: ScriptedSite) -> None:
     project.crawl.inject([site.url("/page/1/")])
-    assert "there is no batch 1-1" in project.refused("batch", "-a", "batch=1-1")
+    assert "there is no batch 1-1" in project.run_rejected("batch", "-a", "batch=1-1")
     assert site.seen == []

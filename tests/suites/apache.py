@@ -28,7 +28,7 @@ TIKA = Repository(
 POI = Repository(
     "apache/poi",
     "a528d43590b3f71aa94310de881a35af887fdd0f",
-    ("/test-data/", "!Bug61268.doc", "!multimedia.doc", "!ex45698-22488.xls"),  # large files, which mirrors leave out
+    ("/test-data/", "!Bug61268.doc", "!multimedia.doc", "!ex45698-22488.xls"),  # large files, which mirrors lack
 )
 PDFBOX = Repository("apache/pdfbox", "89a917394c762257017c27e0cf5189605776aa57", ("/pdfbox/src/test/resources/input/",))
 
@@ -44,7 +44,7 @@ def tika_files(folder: Path) -> dict[str, Path]:
 
 
 def reader(conf: Configuration) -> Callable[[Path], Parse]:
-    """Return what parses a file as the crawler does, in a child process with the limits of one; each file once."""
+    """Return a cached function that parses a file as the crawler does, in a child process with its limits."""
     parsing = ParseWorkerClient(conf)
     seen: dict[Path, Parse] = {}
 
@@ -58,5 +58,5 @@ def reader(conf: Configuration) -> Callable[[Path], Parse]:
 
 
 def rejection(parse: Parse) -> str:
-    """Return why a parse failed, "" when it did not."""
+    """Return why a parse failed, or ""."""
     return "" if parse.major == ParseStatusCode.SUCCESS else " ".join(parse.args) or "failed without a reason"

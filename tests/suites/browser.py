@@ -96,11 +96,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        with suppress(BrokenPipeError, ConnectionResetError):  # it has gone on to another page
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has moved to another page
             self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def cases(data: Path) -> Iterator[Case]:
@@ -139,7 +139,7 @@ def _rows(rules: OutlinkFilter, url: str) -> str | None:
 
 
 def _seen(server: _Server, browser: Any, url: str, kind: str) -> Any:
-    """Return what the browser makes of a page, by the kind of its oddity."""
+    """Return the browser's result for a page, by the kind of its oddity."""
     server.asked = ""
     server.came.clear()
     browser.get(url)
@@ -151,7 +151,7 @@ def _seen(server: _Server, browser: Any, url: str, kind: str) -> Any:
 
 
 def _found(parser: HtmlParser, conf: Configuration, url: str, page: OddPage) -> Any:
-    """Return the same, as the program has it."""
+    """Return the result of this program for a page."""
     row = create_page(url, page.body, page.content_type, conf)
     parse = parser.parse(url, row)
     if page.kind == "charset":

@@ -1,8 +1,7 @@
 """The main text of pages: the article-extraction-benchmark, by its own scorer, compared with other libraries.
 
-A second part is of Chinese pages: the articles in the tests of GeneralNewsExtractor, of some 25 sites. What is the main
-text was marked by us, the element of each site that holds it. The scorer counts runs of four words; a Chinese character
-is a word.
+A second part has Chinese pages: the articles in the tests of GeneralNewsExtractor, from some 25 sites. We marked the
+element of each site that contains the main text. The scorer counts runs of four words; a Chinese character is a word.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _MARKED = {
     "toutiao/[345t]*": ".article-content", "wechat/*": "#js_content", "xds/1": ".statuses-text",
     "xinhuanet/1": "#p-detail", "zyyfy/1": ".article_content_mix",
 }  # fmt: skip
-"""Pages, and the element that holds what a reader came for, by our own judgement."""
+"""Pages, and the element with the main text, by our own judgement."""
 _IDEOGRAPH = re.compile(r"([\u3400-\u9fff])")
 _OTHERS = {"resiliparse==2.0.1": "resiliparse.extract.html2text", "readability-lxml==0.9": "readability"}
 

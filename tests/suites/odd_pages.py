@@ -1,4 +1,4 @@
-"""Odd pages: markup errors whose handling a standard defines, combined from parts.
+"""Odd pages: combinations of markup errors for which a standard defines the handling.
 
 Each page has one oddity. A browser shows its meaning (:mod:`tests.suites.browser`).
 """

@@ -1,9 +1,9 @@
 """Documents: every text that Apache Tika's tests look for in a file of a format that is read here.
 
-A case is a text and the file that its test named last. Left out are tests that set options or give a password, what
-stands in comments, texts that are nothing but tags or tell of Tika's own classes, telephone numbers that Tika puts
-together of digits, and files of formats for which nothing here claims to have a parser. White space and tags are not
-compared. What counts as found is text, title, links with their anchors, and metadata.
+A case is a text and the file that its test named last. Skipped are tests with options or a password, comments, texts
+of tags only or about Tika's own classes, telephone numbers that Tika combines from digits, and files of formats without
+a parser here. White space and tags are not compared. A text counts as found in the text, title, links with their
+anchors, and metadata.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _REASONS = {
     r"testWORD_2006ml\.xml": "a package written as one XML file is read as any XML",
     r"testiBooks\.ibooks": "a page that the order of reading does not list",
 }
-"""Why texts are left, by the name of the file; a rejection states its own reason."""
+"""Reasons for missing texts, by file name; a rejection states its own reason."""
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "", "f": ""}
 
 
@@ -138,7 +138,7 @@ def literal(source: str) -> str:
 
 
 def shown(text: str) -> str:
-    """Return what a piece of markup shows, whose first and last tag may be cut.
+    """Return the visible text of a piece of markup, in which the first and last tag may be cut.
 
     >>> shown('class="a">x &amp; <b>y</b><td colspan="2'), shown('1 < 2'), shown('href="u">')
     ('x & y', '1 < 2', '')

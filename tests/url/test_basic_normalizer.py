@@ -65,7 +65,7 @@ def test_canonical_url_is_unchanged(normalizer: BasicURLNormalizer, url: str) ->
     try:
         assert normalizer.normalize(once, "default") == once
     except ValueError:
-        assert "%" in url  # what was escaped in the host may be no host
+        assert "%" in url  # an unescaped host may be invalid
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_url_without_host_is_malformed(url: str) -> None:
 
 @pytest.mark.parametrize(
     ("url", "expected"),
-    [  # what the class of Nutch 2.4 gave
+    [  # results of the class of Nutch 2.4
         ("http://a.org/a/c/../b/search?q=foobar|", "http://a.org/a/c/../b/search?q=foobar|"),
         ("http://a.org/a/c/../b/search?q=foobar%", "http://a.org/a/c/../b/search?q=foobar%"),
         ("http://a.org/a/../b\\c", "http://a.org/a/../b\\c"),
@@ -246,6 +246,6 @@ def test_malformed_lines_are_named_in_error(plugin: str, property_name: str, rul
     ],
 )
 def test_normalization_keeps_port_and_path(plugin: str, rules: tuple[str, str] | None, url: str, expected: str) -> None:
-    """A port and the path survive; what Nutch loses or replaces at the wrong place."""
+    """Port and path are kept, which Nutch loses or replaces at the wrong position."""
     conf = Configuration({f"urlnormalizer.{rules[0]}.rules": rules[1]} if rules else {})
     assert create_named_plugin(conf, "urlnormalizer", f"urlnormalizer-{plugin}").normalize(url, "default") == expected

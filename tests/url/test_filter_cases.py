@@ -53,7 +53,7 @@ def test_url_filter_public_cases(cases: Cases, case_fixture: Fixture, name: str)
     table, failed = cases(f"urlfilter_{name}"), []
     for case in table:
         found = _filter(f"urlfilter-{name}", json.dumps(_properties(name, case, fixture)))
-        url = case["input"] or ""  # null is no URL: the callers have none to ask for
+        url = case["input"] or ""  # null is no URL, and no caller passes one
         if (found.filter(url) is not None) != (case["expect"] == "accept"):
             failed.append(case)
     print(f"urlfilter_{name} {len(table) - len(failed)}/{len(table)}")

@@ -1,4 +1,4 @@
-"""The work for a URL grows with its length, no more: strangers make the URLs. Every function and every pattern."""
+"""The cost of a URL is linear in its length, for every function and pattern: the URLs come from the web."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_url_function_time_is_linear(name: str) -> None:
 
 
 class Case(NamedTuple):
-    """How a pattern is used, and shapes that nearly match it."""
+    """Use of a pattern, and strings that nearly match it."""
 
     method: str
     pieces: list[str]
@@ -183,7 +183,7 @@ def test_shipped_substitutions_time_is_linear() -> None:
 
 @pytest.mark.parametrize("scope", ["default", "outlink"])
 def test_all_normalizers_and_filters_time_is_linear(scope: str) -> None:
-    """Beyond the limit a URL costs nothing; below it, all that the shipped configuration does to one is linear."""
+    """Beyond the limit a URL costs nothing; below it, the shipped configuration takes linear time."""
     conf = Configuration.load(overrides={"http.url.limit": "-1"})
     normalizers, filters = URLNormalizers(conf, scope), URLFilters(conf)
 

@@ -4,10 +4,10 @@ import pytest
 
 from nutch2py.url.regex.java_regex import compile_java, translate_replacement
 
-# pattern, what find() of java.util.regex finds, what it does not
+# pattern, texts that find() of java.util.regex finds, texts that it does not
 JAVA = [
     (r"x(?i)ab", ["xAB", "xab"], ["XAB"]),
-    (r"a(?i)b|c", ["aB", "C"], ["AB"]),  # the flag holds behind the bar
+    (r"a(?i)b|c", ["aB", "C"], ["AB"]),  # the flag applies after the bar
     (r"(a(?i)b|c)D", ["aBD", "CD"], ["aBd"]),  # to the end of the group
     (r"a(?i)b(?-i)c", ["aBc"], ["aBC"]),
     (r"(?x)a b # c", ["ab"], ["a b"]),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.java_url import compose_url, parse_relative, parse_url, resolve_url
 
-# What java.net.URL gave: protocol, host, port, path, query, ref, user info, and the whole written out
+# Results of java.net.URL: protocol, host, port, path, query, ref, user info, and the whole URL
 JAVA = [
     ("http://u:p@h:80/a/../b?c?d#e", ("http", "h", 80, "/a/../b", "c?d", "e", "u:p"), None),
     ("HTTP://H/", ("http", "H", -1, "/", None, None, None), "http://H/"),
@@ -102,7 +102,7 @@ def test_fast_paths_equal_slow_path(base: str, href: str) -> None:
 def test_host_parsing_web_platform_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None:
     """WHATWG cases prove the one part of that standard used here: the host parser under the IDNA 2008 conversion.
 
-    Where the host of an absolute case is not ASCII, the conversion gives the standard's host or refuses as it does.
+    Where the host of an absolute case is not ASCII, the conversion gives the standard's host or fails as it does.
     On all of them reading and resolving either succeed or raise ValueError.
     """
     table, hosts = cases("wpt_http"), 0

@@ -35,7 +35,7 @@ RECORDED = [  # URL, key, URL read back: what the classes of Nutch 2.4 gave
 @pytest.mark.parametrize(("url", "key", "back"), RECORDED)
 def test_row_keys_match_nutch_2(url: str, key: str, back: str | None) -> None:
     assert reverse_url(url) == key
-    assert reverse_url(url) == key  # once more, through the remembered host
+    assert reverse_url(url) == key  # again, with the cached host
     assert unreverse_url(key) == (back or url)
 
 
@@ -91,7 +91,7 @@ _TEXT = st.text(st.sampled_from("aZ09.-_:/?#@% \t\x01é中[]"), max_size=12)
 @settings(deadline=None)
 @given(st.sampled_from(["http://", "https://", "HTTP://", "ftp://", "file:/", "http:/"]), _TEXT, _TEXT)
 def test_host_cache_does_not_change_result(protocol: str, host: str, rest: str) -> None:
-    """The quick way through the table of heads gives what the parts of the URL give."""
+    """The fast path through the table of heads gives the same result as the parts of the URL."""
     url = f"{protocol}{host}/{rest}"
     try:
         parsed = parse_url(url)

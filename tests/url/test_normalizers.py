@@ -57,7 +57,7 @@ def test_normalizer_cache_is_bounded(conf: Configuration) -> None:
 
 
 def test_recorded_urls_are_canonical(conf: Configuration, recording: Path) -> None:
-    """Every row and outlink of the recorded crawl went through the normalizers of Nutch 2.4: ours leave them alone."""
+    """Every URL of the recorded crawl was normalized by Nutch 2.4: our normalizers leave them unchanged."""
     urls = set()
     with gzip.open(recording / "dumps" / "round4-updatedb.jsonl.gz", "rt", encoding="utf-8") as dump:
         for line in dump:

@@ -1,4 +1,4 @@
-"""Which expressions are named: the answer by the automaton, and by what they do on a text made for them."""
+"""Reported expressions: by the automaton, and by their run time on a text made for them."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def test_ambiguous_rules_are_named(
 ) -> None:
     conf = Configuration({name: f"{rules}\n"})
     create_named_plugin(conf, plugin.partition("-")[0], plugin)
-    told = capsys.readouterr().err.splitlines()
-    assert len(told) == len(places)
-    for line, place in zip(told, places, strict=True):
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == len(places)
+    for line, place in zip(warnings, places, strict=True):
         assert f"property {name}, {place}: the time that the expression takes can" in line
     create_named_plugin(conf, plugin.partition("-")[0], plugin)
     assert capsys.readouterr().err == ""  # once is enough

@@ -67,7 +67,7 @@ def outline(item: bytes, count: int) -> list[bytes]:
 
 
 def overlapping(size: int, count: int) -> bytes:
-    """Give a ZIP whose directory has one file ``count`` times."""
+    """Return a ZIP with ``count`` directory entries for one file."""
     whole = s.zipped({"a.txt": b"text " * (size // 5)}, packed=False)
     start = whole.index(b"PK\1\2")
     end = whole.index(b"PK\5\6")

@@ -276,7 +276,7 @@ def test_docx_list_level_continues_and_bullets_have_no_numbers(conf: Configurati
 
 
 def test_docx_altchunk_text_is_inserted_in_place(conf: Configuration) -> None:
-    """altChunk: an HTML or MHT file whose text Word shows as the document's own."""
+    """altChunk: an HTML or MHT file that Word shows as part of the document."""
     chunk = '<R><Relationship Id="1" Type="x/aFChunk" Target="{}"/></R>'
     document = b'<document><p><t>own</t></p><altChunk id="1"/></document>'
     for target, place, body in (

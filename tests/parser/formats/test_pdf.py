@@ -93,7 +93,7 @@ def test_page_with_spaces_keeps_words(conf: Configuration) -> None:
 
 
 def test_right_to_left_text_is_in_reading_order(conf: Configuration) -> None:
-    """A glyph of a letter with its mark, whose ToUnicode has the mark first, as Word writes it."""
+    """A glyph of a letter with its mark; its ToUnicode has the mark first, as Word writes it."""
     cmap = b"1 begincodespacerange <00> <ff> endcodespacerange 2 beginbfchar <41> <05bc05d0> <42> <05d1> endbfchar"
     body = b"begincmap " + cmap + b" endcmap"
     font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 12 0 R>>"

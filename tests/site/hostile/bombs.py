@@ -46,7 +46,7 @@ _encoded("raw", "100 MB in deflate without its header", "deflate", lambda: packe
 _encoded("brotli", "100 MB in brotli", "br", lambda: packed("br"))
 _encoded("zstd", "100 MB in zstd", "zstd", lambda: packed("zstd"))
 _encoded("lie", "gzip that is none", "gzip", lambda: _PLAIN)
-_encoded("unknown", "an encoding that nobody knows", "x-snappy, x-" + "y" * 900, lambda: _PLAIN)
+_encoded("unknown", "an unknown encoding", "x-snappy, x-" + "y" * 900, lambda: _PLAIN)
 _encoded(
     "nested",
     "gzip in gzip in gzip",
@@ -151,7 +151,7 @@ tricks.document(
     "application/pdf",
 )
 tricks.document(
-    "pdf-zeros", "a PDF whose stream is 100 MB of zeros", lambda: _pdf_of(packed("deflate")), "application/pdf"
+    "pdf-zeros", "a PDF with a stream of 100 MB of zeros", lambda: _pdf_of(packed("deflate")), "application/pdf"
 )
 tricks.document(
     "pdf-filters",
@@ -217,7 +217,7 @@ tricks.document(
     lambda: zip_of([("../../../etc/passwd", b"x"), ("/tmp/x", b"x"), ("a" * 60_000, b"x"), ("\x01\n.html", b"<p>x")]),
     "application/zip",
 )
-tricks.document("zip-overlap", "a ZIP whose entries all are the same bytes", _overlapping_zip, "application/zip")
+tricks.document("zip-overlap", "a ZIP with entries that share the same bytes", _overlapping_zip, "application/zip")
 tricks.document("zip-lie", "a ZIP that is none", lambda: b"PK\x03\x04" + b"\xff" * 900_000, "application/zip")
 tricks.document("gzip-zeros", "100 MB in a .gz", lambda: packed("gzip"), "application/gzip")
-tricks.document("tar-endless", "a tar whose file has 8 EB", _tar, "application/x-tar")
+tricks.document("tar-endless", "a tar with a file of 8 EB", _tar, "application/x-tar")

@@ -96,7 +96,7 @@ tricks.document(
 )
 tricks.document(
     "epub-cycle",
-    "a book whose chapters are one file of 10 MB, 3,000 times",
+    "a book with one file of 10 MB as 3,000 chapters",
     lambda: zip_of(
         [
             ("mimetype", b"application/epub+zip"),
@@ -125,7 +125,7 @@ tricks.document(
 )
 tricks.document(
     "ole-cycle",
-    "an OLE file whose sectors are a ring",
+    "an OLE file with sectors in a ring",
     lambda: (
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         + bytes(16)
@@ -184,7 +184,7 @@ tricks.document(
 )
 tricks.document(
     "image-text",
-    "a PNG whose text is 100 MB",
+    "a PNG with a text of 100 MB",
     lambda: (
         b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
         + struct.pack(">IIBBBBBI", 1, 1, 8, 6, 0, 0, 0, 0)
@@ -196,12 +196,12 @@ tricks.document(
 )
 tricks.document(
     "image-ring",
-    "a TIFF whose folders are a ring",
+    "a TIFF with directories in a ring",
     lambda: b"II*\0\x08\0\0\0\x01\0\x00\x01\x03\0\x01\0\0\0\x01\0\0\0\x08\0\0\0" + bytes(900),
     "image/tiff",
 )
 
 
-@tricks.trick("a page whose one image is a megabyte of base64 in its address", "SUCCESS", "success")
+@tricks.trick("a page with an image of a megabyte of base64 in its URL", "SUCCESS", "success")
 def data_image(_: Request) -> Sent:
     return page(b'<p>x<img src="data:image/png;base64,' + b64encode(bytes(700_000)) + b'"><a href="/y">y</a>')

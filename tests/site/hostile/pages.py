@@ -35,14 +35,14 @@ _page("html-end-tags", "500,000 end tags of nothing", lambda: "<p>" + "</b></i><
 _page("html-adoption", "misnested formatting 60,000 times", lambda: "<b><p></b><i></p>" * 60_000)
 _page("html-lt", "a million times <", lambda: "<" * 1_000_000)
 _page("html-comment", "a comment that never ends", lambda: "<!--" + "<!-- --!" * 120_000)
-_page("html-comments", "200,000 begins of comments", lambda: "<!-" * 300_000)
+_page("html-comments", "300,000 unclosed comments", lambda: "<!-" * 300_000)
 _page("html-script", "a script that never ends, with escapes", lambda: "<script><!--<script>" * 50_000)
 _page("html-scripts", "100,000 empty scripts", lambda: "<script></script>" * 60_000)
 _page("html-cdata", "CDATA that never ends", lambda: "<svg><![CDATA[" * 70_000)
 _page("html-entities", "500,000 entities that almost are", lambda: "&notit;&#x110000;&amp" * 45_000)
 _page("html-number-entity", "a character number of a million digits", lambda: "&#" + "9" * 1_000_000 + ";")
-_page("html-quotes", "an attribute whose quotes never close", lambda: '<a href="' * 110_000)
-_page("html-iframes", "130,000 begins of <iframe behind <br/>", lambda: "<br/>" + "<iframe " * 130_000)
+_page("html-quotes", "an attribute with an unclosed quote", lambda: '<a href="' * 110_000)
+_page("html-iframes", "130,000 unclosed <iframe after <br/>", lambda: "<br/>" + "<iframe " * 130_000)
 _page("html-title", "a title of a megabyte", lambda: "<title>" + "word " * 209_000)
 _page("html-word", "one word of a megabyte", lambda: "<p>" + "w" * 1_000_000)
 _page("html-blanks", "a megabyte of blanks between two words", lambda: "<p>a" + " \n\t\u00a0" * 200_000 + "b")
@@ -179,12 +179,12 @@ _page("charset-lie", "UTF-8 that is called UTF-16", lambda: "<p>" + "words " * 1
 _page("charset-utf7", "UTF-7", lambda: "+ADw-script+AD4-" * 50_000, "text/html; charset=utf-7")
 _page(
     "charset-unknown",
-    "a charset that nobody knows, of 5,000 letters",
+    "an unknown charset of 5,000 letters",
     lambda: "<p>x",
     "text/html; charset=" + "x" * 5000,
 )
 _page("charset-codec", "a charset that is a codec of Python", lambda: b"<p>x" * 1000, "text/html; charset=zlib_codec")
-_page("charset-idna", "a charset whose decoder is quadratic", lambda: b"a." * 400_000, "text/html; charset=idna")
+_page("charset-idna", "a charset with a quadratic decoder", lambda: b"a." * 400_000, "text/html; charset=idna")
 _page("charset-punycode", "the same", lambda: b"a" * 500_000 + b"-" + b"a" * 400_000, "text/html; charset=punycode")
 _page("charset-iso-2022", "escapes without end", lambda: b"\x1b$B\x1b(B" * 150_000, "text/html; charset=iso-2022-jp")
 _page("charset-hz", "~{ without end", lambda: b"~{" * 400_000, "text/html; charset=hz-gb-2312")

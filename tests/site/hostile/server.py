@@ -64,7 +64,7 @@ class HostileServer:
     def _run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - told to who waits for the server
+        except BaseException as error:  # noqa: BLE001 - reported to the thread that waits for the server
             self._failed = error
             self._ready.set()
 

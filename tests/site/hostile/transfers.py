@@ -51,7 +51,7 @@ _raw(
     "success|failed|",
 )
 _raw("status-204", "204 with a body", [head(status="204 No Content") + PAGE], "EXCEPTION")
-_raw("status-206", "206: a part that nobody asked for", page(PAGE, status="206 Partial Content"), "EXCEPTION")
+_raw("status-206", "206: a part that was not requested", page(PAGE, status="206 Partial Content"), "EXCEPTION")
 _raw(
     "status-101",
     "101: switching to a protocol that never comes",
@@ -71,7 +71,7 @@ _with("names-bytes", "every byte in a name", b"X-" + _ODD.replace(b":", b"") + b
 _with("values-bytes", "every byte in a value", b"X-Odd: " + _ODD + b"\r\n")
 _with("values-nul", "NUL in a value", b"X: a\0b\r\n")
 _with("no-colon", "a line without colon", b"nonsense\r\n")
-_with("no-name", "a line that begins with the colon", b": value\r\n")
+_with("no-name", "a line that starts with the colon", b": value\r\n")
 _with("folded", "a value folded over 900 lines", b"X: a\r\n" + b" b\r\n" * 900)
 _with("folded-first", "a fold before there is a header", b" folded: x\r\n")
 _with("bare-returns", "bare carriage returns", b"X: a\rY: b\r")
@@ -187,7 +187,7 @@ _endless("body-endless", "a body without end", _HEAD + b"\r\n", b"word " * 10_00
 _endless("body-drip", "a byte of the body every second", _HEAD + b"\r\n", b"x", "SUCCESS", "success", 1)
 _endless(
     "body-drip-length",
-    "the same of a length that was told",
+    "the same with a declared length",
     _HEAD + b"Content-Length: 100000\r\n\r\n",
     b"x",
     "SUCCESS",
@@ -225,7 +225,7 @@ def nothing(_: Request) -> Sent:
     return ()
 
 
-@tricks.trick("behind the page a second answer that nobody asked for", "SUCCESS", "success")
+@tricks.trick("a second, unrequested response after the page", "SUCCESS", "success")
 def smuggled(_: Request) -> Sent:
     yield from page(PAGE)
     yield head("text/html", "Content-Length: 5") + b"owned"
@@ -240,7 +240,7 @@ tricks.add(
     "EXCEPTION",
     scheme="https",
 )
-tricks.add("tls-silent", "a TLS handshake that never goes on", [3600.0], "EXCEPTION", scheme="https")
+tricks.add("tls-silent", "a TLS handshake that never continues", [3600.0], "EXCEPTION", scheme="https")
 tricks.add(
     "error-page", "500 with a page of 100 MB", lambda _: _begun(head(status="500 Failed"), b"x" * 65_536), "EXCEPTION"
 )

@@ -8,7 +8,7 @@ from inspect import isgenerator
 from typing import Any, NamedTuple
 
 Sent = Iterable[bytes | float]
-"""What a server does: bytes are sent, a number is a pause in seconds; at the end the connection is closed."""
+"""Behaviour of a server: bytes are sent, a number is a pause in seconds; at the end the connection is closed."""
 
 
 class Request(NamedTuple):
@@ -109,5 +109,5 @@ def page(body: bytes, content_type: str = "text/html", *lines: str | bytes, stat
 
 
 def serving(make: Callable[[], bytes], content_type: str = "text/html", *lines: str | bytes) -> Answer:
-    """Return a response whose body is built on request."""
+    """Return a response with a body that is built on request."""
     return lambda _: page(make(), content_type, *lines)

@@ -1,4 +1,4 @@
-"""Figures of the model: measured or assumed costs, with their sources."""
+"""Parameters of the model: measured or assumed costs, with their sources."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PARTS = f"; gateway and region server split as in {PERFORMANCE}, the HBase stor
 
 
 @dataclass(frozen=True)
-class Figure:
+class ModelParameter:
     """One number, in CPU seconds unless ``unit`` is set. ``source``: measurement or reason."""
 
     value: float
@@ -27,15 +27,15 @@ class Figure:
     source: str
 
 
-def _micro(value: float, source: str, unit: str = "CPU s a row") -> Figure:
-    return Figure(value * 1e-6, unit, source)
+def _micro(value: float, source: str, unit: str = "CPU s a row") -> ModelParameter:
+    return ModelParameter(value * 1e-6, unit, source)
 
 
-FIGURES: Mapping[str, Figure] = {
+PARAMETERS: Mapping[str, ModelParameter] = {
     # Fixed costs of every job.
-    "start.driver": Figure(0.3, "CPU s a job", f"{PERFORMANCE}: an empty job"),
-    "start.job": Figure(12.0, "s a Hadoop job", f"{_YARN}: 13 to 15 s in one container"),
-    "start.task": Figure(2.5, "CPU s a task", f"{_YARN}: 21 to 27 CPU s against 7 to 8"),
+    "start.driver": ModelParameter(0.3, "CPU s a job", f"{PERFORMANCE}: an empty job"),
+    "start.job": ModelParameter(12.0, "s a Hadoop job", f"{_YARN}: 13 to 15 s in one container"),
+    "start.task": ModelParameter(2.5, "CPU s a task", f"{_YARN}: 21 to 27 CPU s against 7 to 8"),
     "shuffle.record": _micro(7.4, "1,000,000 records through mrjob: 5 µs its machinery, 2.4 µs the sort"),
     # Costs of a row by job: task, region server, Thrift gateway.
     "inject.task": _micro(38.8, f"{_HBASE}: 500,000 rows less 100,000"),
@@ -71,35 +71,39 @@ FIGURES: Mapping[str, Figure] = {
         0.073, f"{PERFORMANCE}, pagerank by MapReduce: 20 iterations over 10 links a page", "CPU s a link and iteration"
     ),
     # Costs in the driver process.
-    "sample.row": _micro(14.0, f"{_GATEWAY}: a scan whose filter takes nothing, 71,000 rows a second", "s a row"),
+    "sample.row": _micro(
+        14.0, f"{_GATEWAY}: a scan with a filter that matches nothing, 71,000 rows a second", "s a row"
+    ),
     "seek.row": _micro(850, f"{_GATEWAY}: rows one by one, 1,170 a second", "s a row"),
     "delete.row": _micro(26.0, f"{_CLEARING}: 3.9 s, in calls of 1,000 rows; 6.8 s in calls of 10,000", "s a row"),
     "delete.task": _micro(8.6, f"{_CLEARING}: 1.3 CPU s"),
     "delete.region": _micro(14.5, f"{_CLEARING}: 2.2 CPU s of HBase"),
     "delete.gateway": _micro(8.0, f"{_CLEARING}: 1.2 CPU s of the gateway"),
-    "seed.byte": Figure(
+    "seed.byte": ModelParameter(
         1.2e-8, "s a byte", "assumed: a seed file is read, made JSON and written again at 80 MB a second"
     ),
     # Sizes.
-    "row.bytes": Figure(400, "bytes", "assumed: a row that was never fetched, compressed, with HBase's own"),
-    "page.bytes": Figure(8_000, "bytes", "assumed: a fetched page of 10 KB with text, links, inlinks, compressed"),
-    "entry.memory": Figure(390, "bytes", f"{PERFORMANCE}, generate: 81 MB for 100,000 chosen, 46 for 10,000"),
-    "entry.bytes": Figure(75, "bytes", "a line of generate's shuffle: 16 digits of the score, a URL"),
+    "row.bytes": ModelParameter(400, "bytes", "assumed: a row that was never fetched, compressed, with HBase's own"),
+    "page.bytes": ModelParameter(
+        8_000, "bytes", "assumed: a fetched page of 10 KB with text, links, inlinks, compressed"
+    ),
+    "entry.memory": ModelParameter(390, "bytes", f"{PERFORMANCE}, generate: 81 MB for 100,000 chosen, 46 for 10,000"),
+    "entry.bytes": ModelParameter(75, "bytes", "a line of generate's shuffle: 16 digits of the score, a URL"),
 }
 
 
 def values(changed: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Return every figure by name, with the values in ``changed``."""
+    """Return every parameter by name, with the values in ``changed``."""
     changed = changed or {}
-    if unknown := sorted(set(changed) - set(FIGURES)):
-        raise InputError(f"the model has no figure {', '.join(unknown)}: bench scale --figures lists them")
-    return {name: changed.get(name, figure.value) for name, figure in FIGURES.items()}
+    if unknown := sorted(set(changed) - set(PARAMETERS)):
+        raise InputError(f"the model has no parameter {', '.join(unknown)}: bench scale --parameters lists them")
+    return {name: changed.get(name, parameter.value) for name, parameter in PARAMETERS.items()}
 
 
-def read_figures(path: Path) -> dict[str, float]:
-    """Return the figures of a JSON file, such as one written by ``bench scale --calibrate FILE``."""
+def read_parameters(path: Path) -> dict[str, float]:
+    """Return the parameters of a JSON file, such as one written by ``bench scale --calibrate FILE``."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {str(name): float(value) for name, value in found.items()}
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise InputError(f"{path} has no figures: {error}: write names and numbers as one JSON object") from error
+        raise InputError(f"{path} has no parameters: {error}: write names and numbers as one JSON object") from error
