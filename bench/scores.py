@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 2000
 
 
 def rank(conf: Configuration, seed: int) -> None:
-    """Give every page a new rank, as pagerank does: most near the mean, few far above it."""
+    """Set new ranks of all pages, as pagerank does: most near the mean, few far above it."""
     chance = random.Random(seed)
     store, lists = open_store(conf, WebPage), open_store(conf, DerivedRow)
     lists.create()

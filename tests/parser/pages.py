@@ -7,7 +7,7 @@ KEY = "test.h:http/d/p.html"
 
 
 def fetched(body: bytes, content_type: str = "text/html", url: str = URL, **headers: str) -> WebPage:
-    """Give a fetched page of batch ``b1`` as a store would; header names are written with ``_`` for ``-``."""
+    """Return a fetched page of batch ``b1`` as a store would; header names are written with ``_`` for ``-``."""
     page = WebPage()
     page.status, page.base_url, page.content, page.content_type = CrawlStatus.FETCHED, url, body, content_type
     page.markers[Mark.FETCH] = "b1"
@@ -17,7 +17,7 @@ def fetched(body: bytes, content_type: str = "text/html", url: str = URL, **head
 
 
 def stored(page: WebPage) -> WebPage:
-    """Give the page as it is read again after its changes were written."""
+    """Return the page as it is read again after its changes were written."""
     mutation = page.mutation()
     cells = {family: dict(columns) for family, columns in page.cells.items()}
     if mutation is not None:

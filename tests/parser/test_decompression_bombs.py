@@ -55,7 +55,7 @@ def zipped(*files: tuple[str, bytes]) -> bytes:
 
 
 def zeros(size: int) -> bytes:
-    """Give a gzip file of ``size`` zero bytes, made of one packed block written down again and again."""
+    """Return a gzip file of ``size`` zero bytes, made by repeating one compressed block."""
     block = 16 << 20
     packer = zlib.compressobj(9, wbits=31)
     head = packer.compress(bytes(block)) + packer.flush(zlib.Z_FULL_FLUSH)

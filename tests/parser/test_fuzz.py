@@ -38,7 +38,7 @@ PIECES = (
 
 
 def damaged(chance: random.Random, body: bytes, pieces: tuple[bytes, ...]) -> bytes:
-    """Give a copy with some of: bytes changed, a part cut out, doubled or moved, the end lost, pieces put in."""
+    """Return a copy with some of: bytes changed, a part cut out, doubled or moved, the end lost, pieces put in."""
     data = bytearray(body)
     for _ in range(chance.randint(1, 6)):
         size = len(data)

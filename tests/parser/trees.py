@@ -25,7 +25,7 @@ TIKA_JAR = "tika-parsers-1.28.5-tests.jar"
 
 
 def tree(package: str) -> Path:
-    """Give the pages of a Debian package, or skip where they cannot be had."""
+    """Return the pages of a Debian package, or skip the test without access to them."""
     folder = CACHE / package
     if folder.is_dir():
         return folder
@@ -53,7 +53,7 @@ def pages(package: str) -> list[Path]:
 
 
 def tika_jar() -> Path:
-    """Give the jar of Apache Tika's test documents, or skip where Maven cannot bring it."""
+    """Return the jar of Apache Tika's test documents, or skip the test if Maven cannot download it."""
     folder = ROOT / ".cache" / "tika"
     jar = folder / TIKA_JAR
     if jar.is_file():

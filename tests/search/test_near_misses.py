@@ -9,7 +9,7 @@ from tests.search.near_misses import MENTIONED, PAGES, QUERIES, documents, name_
 
 @pytest.fixture(params=["embedded", pytest.param("solr", marks=pytest.mark.server("solr_server"))], scope="module")
 def indexed(request, tmp_path_factory):
-    """Give the configuration of an index that has the pages."""
+    """Return the configuration of an index that has the pages."""
     from nutch2py.conf.configuration import Configuration
 
     given = {"storage.data.store": f"embedded:{tmp_path_factory.mktemp('pages') / 'crawldata'}"}

@@ -22,7 +22,7 @@ from tests.search.query_suite import PAGES, QUERIES, documents, name_of, wrong
 
 @pytest.fixture(scope="module")
 def embedded(tmp_path_factory):
-    """Give a configuration with an embedded index of the pages."""
+    """Return a configuration with an embedded index of the pages."""
     conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path_factory.mktemp("asked") / "index")})
     writer = EmbeddedIndexWriter(conf)
     writer.open(conf, {})
@@ -53,13 +53,13 @@ def written(server, **settings):
 
 @pytest.fixture(scope="module")
 def in_solr(solr_server):
-    """Give a configuration with a real Solr."""
+    """Return a configuration with a real Solr."""
     return written(solr_server, solr_server_url=solr_server.url, plugin_includes="indexer-solr")
 
 
 @pytest.fixture(scope="module")
 def in_opensearch(opensearch_server):
-    """Give a configuration with a real OpenSearch."""
+    """Return a configuration with a real OpenSearch."""
     return written(opensearch_server, elastic_host=opensearch_server.url, plugin_includes="indexer-elastic")
 
 

@@ -19,7 +19,7 @@ OTHERWISE = {
 
 @pytest.fixture(scope="module")
 def in_solr(solr_server):
-    """Give a configuration with a real Solr that has the pages of the suite."""
+    """Return a configuration with a real Solr that has the pages of the suite."""
     return written(solr_server, solr_server_url=solr_server.url, plugin_includes="indexer-solr")
 
 

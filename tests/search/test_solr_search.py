@@ -19,7 +19,7 @@ def ids(*numbers):
 
 @pytest.fixture(scope="module")
 def searched(solr_server):
-    """Give Solr with some pages: English, Chinese, near-misses, duplicates, two hosts."""
+    """Return Solr with some pages: English, Chinese, near-misses, duplicates, two hosts."""
     solr_server.start()
     solr_server.clear()
     html = ["text/html", "text", "html"]

@@ -17,7 +17,7 @@ SECTOR, MINI = 512, 64
 
 
 def zipped(files: Mapping[str, bytes] | Iterable[tuple[str, bytes]], packed: bool = True) -> bytes:
-    """Give a ZIP; names may come twice."""
+    """Return a ZIP; names may come twice."""
     out = io.BytesIO()
     kind = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
     with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(out, "w", kind) as archive:
@@ -132,7 +132,7 @@ def jpeg(*segments: tuple[int, bytes]) -> bytes:
 
 
 def tiff(entries: Iterable[tuple[int, int, int, bytes]], data: bytes = b"") -> bytes:
-    """Give a TIFF of one directory; an entry is tag, type, count and its value of four bytes."""
+    """Return a TIFF of one directory; an entry is tag, type, count and its value of four bytes."""
     listed = list(entries)
     directory = struct.pack("<H", len(listed)) + b"".join(
         struct.pack("<HHI", tag, kind, count) + value for tag, kind, count, value in listed
@@ -141,7 +141,7 @@ def tiff(entries: Iterable[tuple[int, int, int, bytes]], data: bytes = b"") -> b
 
 
 def pdf(pages: Iterable[bytes], annotations: str = "", fonts: str = "", more: Iterable[bytes] = ()) -> bytes:
-    """Give a PDF with a page for each content stream, its annotations on every page.
+    """Return a PDF with a page for each content stream, its annotations on every page.
 
     ``fonts``: in addition to Helvetica (F); ``more``: further objects, from number 10 on; the outline is the first.
     """
@@ -195,7 +195,7 @@ def link(target: str) -> str:
 
 
 def compound(streams: Mapping[str, bytes], share: bool = False) -> bytes:
-    """Give a compound file ([MS-CFB], version 3) of streams by ``folder/name``; ``share``: all use the same sectors."""
+    """Return a compound file ([MS-CFB], version 3) of streams by ``folder/name``; ``share``: they share sectors."""
     folders: dict[str, list[str]] = {"": []}
     for path in streams:
         parts = path.split("/")
@@ -271,7 +271,7 @@ def compound(streams: Mapping[str, bytes], share: bool = False) -> bytes:
 
 
 def doc(text: str) -> dict[str, bytes]:
-    """Give the streams of a Word document of one piece."""
+    """Return the streams of a Word document of one piece."""
     raw = text.encode("utf-16-le")
     head = bytearray(0x400)
     struct.pack_into("<HHHHHHH", head, 0, 0xA5EC, 0xC1, 0, 0, 0, 0x0200, 0)
@@ -282,7 +282,7 @@ def doc(text: str) -> dict[str, bytes]:
 
 
 def list_level(text: str, kind: int = 0, start: int = 1, flags: int = 0, limit: int = 0) -> bytes:
-    """Give a level of a Word list (LVL); %1 to %9 are the numbers of levels."""
+    """Return a level of a Word list (LVL); %1 to %9 are the numbers of levels."""
     characters, places = "", []
     for part in text.split("%"):
         if characters or places or text.startswith("%"):
@@ -301,7 +301,7 @@ def doc_with_lists(
     lists: Iterable[tuple[int, bytes]] = ((0, b""),),
     styles: Iterable[tuple[int, bytes]] = (),
 ) -> dict[str, bytes]:
-    """Give the streams of a Word document with lists.
+    """Return the streams of a Word document with lists.
 
     ``items``: properties of paragraphs by number of the paragraph; ``definitions``: their levels, one or nine;
     ``lists``: the definition of each and its changes of levels (LFOLVL); ``styles``: what each is based on and says.
@@ -354,7 +354,7 @@ def doc_with_lists(
 
 
 def in_list(number: int | None = None, level: int | None = None, style: int = 0) -> bytes:
-    """Give the properties of a paragraph of a Word list."""
+    """Return the properties of a paragraph of a Word list."""
     said = struct.pack("<H", style)
     if number is not None:
         said += struct.pack("<HH", 0x460B, number)
@@ -362,7 +362,7 @@ def in_list(number: int | None = None, level: int | None = None, style: int = 0)
 
 
 def record(kind: int, data: bytes) -> bytes:
-    """Give a record of a workbook."""
+    """Return a record of a workbook."""
     return struct.pack("<HH", kind, len(data)) + data
 
 
@@ -380,7 +380,7 @@ def shared_strings(*texts: str) -> bytes:
 
 
 def atom(kind: int, data: bytes, version: int = 0) -> bytes:
-    """Give a record of a presentation; version 15 is a container."""
+    """Return a record of a presentation; version 15 is a container."""
     return struct.pack("<HHI", version, kind, len(data)) + data
 
 
@@ -389,7 +389,7 @@ def ppt(records: bytes) -> dict[str, bytes]:
 
 
 def msg(**more: bytes) -> dict[str, bytes]:
-    """Give the streams of an Outlook message; ``more``: streams by name."""
+    """Return the streams of an Outlook message; ``more``: streams by name."""
     return {
         "__properties_version1.0": bytes(32) + struct.pack("<III4x", 0x3FFD0003, 6, 1252),
         "__substg1.0_0037001F": "Subject".encode("utf-16-le"),

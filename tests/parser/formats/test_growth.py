@@ -62,7 +62,7 @@ def ole(make: Callable[[int], dict[str, bytes]], size: int) -> Shape:
 
 
 def outline(item: bytes, count: int) -> list[bytes]:
-    """Give an outline of a PDF as objects from number 10 on; each item names the number after its own."""
+    """Return an outline of a PDF as objects from number 10 on; each item names the number after its own."""
     return [b"<</First 11 0 R>>", *[item % (12 + number) for number in range(count)]]
 
 

@@ -36,7 +36,7 @@ def package(**files: str) -> bytes:
 
 
 def links(**targets: str) -> str:
-    """Give a ``.rels`` file of hyperlinks."""
+    """Return a ``.rels`` file of hyperlinks."""
     entries = "".join(
         f"<Relationship Id='{key}' Type='{RELATIONS}/hyperlink' Target='{target}'/>" for key, target in targets.items()
     )

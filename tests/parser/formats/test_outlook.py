@@ -16,7 +16,7 @@ CODE_PAGE, LOCALE = 0x3FFD0003, 0x3FF10003
 
 
 def numbers(**values: int) -> bytes:
-    """Give the stream of properties that are numbers."""
+    """Return the stream of properties that are numbers."""
     names = {"code_page": CODE_PAGE, "locale": LOCALE}
     return bytes(32) + b"".join(struct.pack("<IIII", names[name], 6, value, 0) for name, value in values.items())
 
