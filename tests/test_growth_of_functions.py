@@ -72,7 +72,7 @@ def parser_of(kind: type, **properties: str) -> Callable[[str], object]:
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts with a limit are bounded, so a small limit shows the rest."""
-    for size in ("_SHORT_PAGE_CHARS", "_MANY_TAGS"):
+    for size in ("SHORT_PAGE_CHARS", "MANY_TAGS"):
         monkeypatch.setattr(html_limits, size, 0)
     monkeypatch.setattr(outlinks, "MAX_ANCHOR_CHARS", 1000)
 
