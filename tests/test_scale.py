@@ -14,10 +14,10 @@ from bench.__main__ import main
 from bench.measuring import Cost, Measurement
 from bench.scaling import calibrating
 from bench.scaling.__main__ import NODES, ROWS, results, tables
-from bench.scaling.figures import FIGURES, values
 from bench.scaling.hosts import fetching, host_sizes
 from bench.scaling.jobs import JOBS
 from bench.scaling.model import Cluster, Crawl, makespan, outcome, region_shares, stops_scaling, work
+from bench.scaling.parameters import PARAMETERS, values
 from tests.conftest import ROOT
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -57,15 +57,15 @@ def off_by(found: float, measured: float) -> float:
 
 @pytest.mark.parametrize(("job", "rows", "batch", "cpu"), HBASE)
 def test_model_matches_measured_jobs_over_hbase(job: str, rows: int, batch: int, cpu: float) -> None:
-    costs = values()
-    phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), costs)
-    assert off_by(work(phases, costs), cpu) <= FACTOR
+    parameters = values()
+    phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), parameters)
+    assert off_by(work(phases, parameters), cpu) <= FACTOR
 
 
 @pytest.mark.parametrize(("job", "rows", "batch", "cpu"), EMBEDDED)
 def test_model_matches_measured_jobs_over_million_rows(job: str, rows: int, batch: int, cpu: float) -> None:
-    costs = values()
-    phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), costs)
+    parameters = values()
+    phases = JOBS[job](crawl(rows, batch), Cluster(nodes=1), parameters)
     assert off_by(sum(phase.task for phase in phases), cpu) <= FACTOR
 
 
@@ -78,17 +78,19 @@ def test_model_matches_measured_pagerank_mapreduce(pages: int, cpu: float) -> No
 
 def test_model_matches_measured_generate_on_single_node() -> None:
     """200,000 rows, with the start of its tasks: 44.9 CPU seconds, of which 4.5 each were two JVMs of the client."""
-    cluster, costs = Cluster(nodes=1, cores=2, slots=2), values()
-    found = outcome(JOBS["generate"](crawl(200_000, 20_000), cluster, costs), cluster, costs, 1)
+    cluster, parameters = Cluster(nodes=1, cores=2, slots=2), values()
+    found = outcome(JOBS["generate"](crawl(200_000, 20_000), cluster, parameters), cluster, parameters, 1)
     assert off_by(found.cpu + 9.0, 44.9) <= FACTOR
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_cost_grows_with_rows_and_not_with_nodes(job: str) -> None:
     """But for the start of more tasks, and the chance by which hosts meet."""
-    costs = values()
+    parameters = values()
     found = {
-        (rows, nodes): outcome(JOBS[job](Crawl(rows=rows), Cluster(nodes=nodes), costs), Cluster(nodes=nodes), costs, 1)
+        (rows, nodes): outcome(
+            JOBS[job](Crawl(rows=rows), Cluster(nodes=nodes), parameters), Cluster(nodes=nodes), parameters, 1
+        )
         for rows in (10_000_000, 100_000_000, 1_000_000_000)
         for nodes in (1, 10, 100)
     }
@@ -114,10 +116,10 @@ def test_single_reducer_limits_scaling_and_buckets_do_not() -> None:
 
 
 def test_few_gateways_limit_scaling() -> None:
-    costs, rows = values(), Crawl(rows=1_000_000_000)
+    parameters, rows = values(), Crawl(rows=1_000_000_000)
     few, many = Cluster(nodes=100, gateways=1), Cluster(nodes=100)
-    one = outcome(JOBS["readdb -stats"](rows, few, costs), few, costs, 1)
-    all_of_them = outcome(JOBS["readdb -stats"](rows, many, costs), many, costs, 1)
+    one = outcome(JOBS["readdb -stats"](rows, few, parameters), few, parameters, 1)
+    all_of_them = outcome(JOBS["readdb -stats"](rows, many, parameters), many, parameters, 1)
     assert one.binds.startswith("gateways")
     assert one.seconds > 4 * all_of_them.seconds
 
@@ -155,16 +157,18 @@ class TestParts:
         assert stops_scaling(seconds) == nodes
 
 
-class TestFigures:
-    def test_every_figure_names_its_source(self) -> None:
-        for name, figure in FIGURES.items():
-            assert figure.value > 0, name
-            assert len(figure.source) > 15, name
+class TestModelParameters:
+    def test_every_parameter_names_its_source(self) -> None:
+        for name, parameter in PARAMETERS.items():
+            assert parameter.value > 0, name
+            assert len(parameter.source) > 15, name
 
-    def test_figures_of_another_machine_are_accepted(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_parameters_of_another_machine_are_accepted(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         given = tmp_path / "given.json"
         given.write_text('{"start.job": 99}')
-        assert main(["scale", "--with", str(given), "--figures"]) == 0
+        assert main(["scale", "--with", str(given), "--parameters"]) == 0
         (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| start.job ")]
         assert line == "| start.job | 99 a Hadoop job | given |"
         for wrong in ('{"start.jobs": 1}', "[1]", "{", '{"start.job": "x"}'):
@@ -172,7 +176,7 @@ class TestFigures:
             assert main(["scale", "--with", str(given)]) == 2
         assert capsys.readouterr().err.count("\n") == 4
 
-    def test_figures_scale_with_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_parameters_scale_with_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Two sizes of each job, so that what every run costs is none of it; half of the speed here."""
         costs = {"inject": 2 * 43.3e-6, "generate": 2 * 26.0e-6, "updatedb": 2 * 369.6e-6}
         for name, cost in costs.items():
@@ -182,11 +186,11 @@ class TestFigures:
                 return [Measurement("", rows, Cost(cpu=7.0 + rows * cost, wall=0, memory=0, largest=0))]
 
             monkeypatch.setattr(getattr(calibrating, name), "measure", measure)
-        written = tmp_path / "figures.json"
+        written = tmp_path / "parameters.json"
         assert main(["scale", "10000000", "--nodes", "1", "--calibrate", str(written)]) == 0
         found = json.loads(written.read_text())
-        assert found["generate.task"] == pytest.approx(2 * FIGURES["generate.task"].value)
-        assert found["row.bytes"] == FIGURES["row.bytes"].value
+        assert found["generate.task"] == pytest.approx(2 * PARAMETERS["generate.task"].value)
+        assert found["row.bytes"] == PARAMETERS["row.bytes"].value
 
 
 def test_scale_command_prints_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
