@@ -167,7 +167,6 @@ FUNCTIONS: dict[str, Callable[[str], object]] = {
     "zstd": _body("zstd"),
     "deflate": _body("deflate"),
     "parse_query": parse_query,
-    "parse_query, any word": lambda text: parse_query(text, any_word=True),
     "tokens": lambda text: [*ANALYZER.tokens(text)],
     "snippet": lambda text: make_snippet(ANALYZER, text, ["a", "b", "中"]),
     "snippet, words": lambda text: make_snippet(ANALYZER, text, ["a", "bol", "the"], title=text[:200]),

@@ -63,6 +63,8 @@ INLINE: dict[str, str] = {
     "parser.parser_factory:ParserFactory": _OPERATORS,
     "parser.parser_factory:_claims_type": "names of media types, of our own table",
     "parser.html.nesting_depth:_RAW_TEXT_END": "tests/parser/test_nesting_depth.py",
+    "search.evaluation.evaluator:_docno_pattern": _OPERATORS,
+    "search.evaluation.trec_files:_split_topics": "one character",
     "search.suggestions.prefix_terms:prefix_pattern": "first letters of a word, at starts of words; runs of one set",
     "search.suggestions.suggester:Suggester": "runs of one set",
     "search.query.query_hints:find_query_hints": "one character",

@@ -35,6 +35,7 @@ MEMBERS = {
     "_send": ("thriftpy2.thrift:TClient", "tests/table/test_hbase_failures.py"),
     "_send_request": ("pysolr:Solr", "tests/backends/test_solr_client.py"),
     "_get_handler": ("scrapy.core.downloader.handlers:DownloadHandlers", "tests/fetcher/test_fetching.py"),
+    "_Database": ("lmdb:cpython", "tests/table/test_embedded.py"),
     "_create_temp_file": ("warcio.warcwriter:WARCWriter", "tests/fetcher/test_warc.py"),
 }
 """Private members of objects of other packages, with their class and a test."""

@@ -33,7 +33,8 @@ from nutch2py.search.results.search_results import ScoredDocument, first_value
 _SCORE_SORT = "score desc, id asc"
 _DATE_SORT = f"{TERMS_PREFIX}date desc, id asc"
 _UPDATABLE_FIELDS = frozenset({"boost", "pagerank"})  # fields updated without re-indexing documents
-_PREFIX_SPECIAL_CHARACTERS, _ESCAPED = re.compile(r"(\W)"), r"\\\1"
+_PREFIX_SPECIAL_CHARACTERS = re.compile(r"(\W)")
+_ESCAPED = r"\\\1"
 _SPECIAL_CHARACTERS = re.compile(r'([\\"])')
 
 

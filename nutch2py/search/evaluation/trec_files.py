@@ -14,7 +14,7 @@ from pathlib import Path
 from nutch2py.errors import InputError
 from nutch2py.search.evaluation.ranking_metrics import read_text
 
-_TOPIC = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
+_TOPIC_START, _TOPIC_END = "<top>", "</top>"
 _FIELD = re.compile(r"<(num|title)>([^<]*)", re.IGNORECASE)
 _LABEL = re.compile(r"^\s*(?:Number|Topic)\s*:", re.IGNORECASE)
 
@@ -41,9 +41,20 @@ def _topic_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
         yield key.strip(), query.strip()
 
 
+def _split_topics(text: str) -> list[str]:
+    """Return the texts between ``<top>`` and ``</top>`` in any case."""
+    lower = text.lower() if text.isascii() else re.sub("[A-Z]", lambda letter: letter[0].lower(), text)
+    topics = []
+    start = lower.find(_TOPIC_START)
+    while start >= 0 and (end := lower.find(_TOPIC_END, start)) >= 0:
+        topics.append(text[start + len(_TOPIC_START) : end])
+        start = lower.find(_TOPIC_START, end)
+    return topics
+
+
 def _topic_elements(path: Path, text: str) -> Iterator[tuple[str, str]]:
     """Yield id and title of each ``<top>``; its elements need no end tags, as in TREC's own files."""
-    for number, topic in enumerate(_TOPIC.findall(text), 1):
+    for number, topic in enumerate(_split_topics(text), 1):
         fields = {name.lower(): " ".join(_LABEL.sub("", value).split()) for name, value in _FIELD.findall(topic)}
         if not fields.get("num") or not fields.get("title"):
             raise InputError(f"{path}: topic {number} has no <num> or no <title>")
