@@ -27,7 +27,6 @@ from nutch2py.search.search_service import (
     search_backend_name,
     search_with_cursor,
 )
-from nutch2py.search.suggestions.spelling import correct_query
 from nutch2py.search.suggestions.suggester import MAX_TITLE_SUGGESTIONS, Suggester, SuggestionCache, Suggestions
 
 T = TypeVar("T")
@@ -136,7 +135,7 @@ class EmbeddedSearchBackend:
     def correct_query(self, query: str) -> str:
         """Return the query with unknown words replaced by similar ones."""
         with self._lock:
-            return correct_query(self._open_searcher(), query)
+            return self._open_searcher().correct_query(query)
 
     def facets(self, query: str, filters: dict[str, str]) -> FacetCounts:
         """Return the values of all hits."""
@@ -220,7 +219,7 @@ class ServerSearchBackend:
     def correct_query(self, query: str) -> str:
         """Return the query with unknown words replaced by similar ones."""
         with self._pool.acquire() as searcher:
-            return correct_query(searcher, query)
+            return searcher.correct_query(query)
 
     def facets(self, query: str, filters: dict[str, str]) -> FacetCounts:
         """Return the values of all hits."""

@@ -139,6 +139,7 @@ def search_with_cursor(
         note,
         result.is_relaxed,
         result.unknown_words,
+        result.corrected_query,
     )
     return found, next_cursor
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
@@ -38,6 +39,8 @@ from nutch2py.search.results.collapse import read_collapse_mode
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
 from nutch2py.search.results.search_results import ScoredDocument, field_values
 from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm
+from nutch2py.search.suggestions.spelling import SpellingCorrector
+from nutch2py.search.suggestions.word_edits import prefix_distance
 
 if TYPE_CHECKING:
     import tantivy
@@ -45,6 +48,9 @@ if TYPE_CHECKING:
 
 _BEST_HITS = 200  # best hits read for facets without columns, and first for freshness
 _MAX_VALUES = 30
+_SIMILAR_START, _MAX_SIMILAR_STARTS = 3, 3_000  # letters that similar terms share, and number of such terms
+_MIN_SIMILAR_LENGTH = 4  # letters of a term
+_TERM_DOCUMENTS = 3  # documents read of a similar term
 
 
 class EmbeddedSearcher:
@@ -70,7 +76,9 @@ class EmbeddedSearcher:
 
     def _make_planner(self) -> QueryPlanner:
         counts = {code: self._searcher.doc_freq("exact", f"lang={code}") for code in sorted(LANGUAGE_CODES)}
-        return QueryPlanner(self._settings, self.analyzer, indexed_languages(counts), self)
+        languages = indexed_languages(counts)
+        corrector = SpellingCorrector(self, self.analyzer, languages)
+        return QueryPlanner(self._settings, self.analyzer, languages, self, corrector)
 
     def reload(self) -> None:
         """Load commits made since the index was opened."""
@@ -137,7 +145,10 @@ class EmbeddedSearcher:
             raise IndexingError(f"the index {self.index_dir.path} cannot be searched: {error}") from error
         next_cursor = str(start + len(hits)) if hits and start + len(hits) < total else ""
         cursor = wrap_cursor(next_cursor, fresh.now) if fresh else next_cursor
-        return EngineResult(total, hits, cursor, planned.is_relaxed, planned.unknown_words), planned.highlight_terms
+        result = EngineResult(
+            total, hits, cursor, planned.is_relaxed, planned.unknown_words, planned.corrected_query if total else ""
+        )
+        return result, planned.highlight_terms
 
     def _resolve_freshness(self, half_life: float | None, cursor: str = "") -> tuple[Freshness | None, str]:
         """Return the freshness of a search and its cursor; the first layout has no dates, so no freshness."""
@@ -206,7 +217,10 @@ class EmbeddedSearcher:
     def _plan(self, query: str, options: SearchOptions, *, is_ranked: bool = True) -> PlannedQuery:
         """Return the plan of a query, without the filters of ``options``."""
         return self.planner.plan_with_hits(
-            query, lambda plan: self._count_plan(options.apply_to(plan)) > 0, is_ranked=is_ranked
+            query,
+            lambda plan: self._count_plan(options.apply_to(plan)) > 0,
+            is_ranked=is_ranked,
+            is_verbatim=options.is_verbatim,
         )
 
     def _count_plan(self, plan: QueryPlan) -> int:
@@ -231,26 +245,34 @@ class EmbeddedSearcher:
             counted.update(dict(self._searcher.terms_with_prefix(field, prefix, limit=limit)))
         return [PrefixTerm(term, count, Counter()) for term, count in counted.most_common(limit)]
 
-    def fuzzy_documents(self, word: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return up to ``limit`` documents, in no order, with a word in title or content similar to ``word``.
+    def correct_query(self, query: str) -> str:
+        """Return the query with similar words for those that the index does not know; "" if there are none."""
+        return self._plan(query, DEFAULT_SEARCH_OPTIONS).corrected_query
 
-        ``distance``: maximum edit distance, 0 to 2; a swap of neighbouring letters counts as one.
-        """
-        terms = self.analyzer.index_terms(word)
-        return self._fuzzy_documents(terms[0], distance, limit) if len(terms) == 1 else []
+    def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
+        """Return up to ``limit`` documents with words that start alike and may differ from ``word`` by two edits."""
+        counted: dict[str, int] = dict(
+            self._searcher.terms_with_prefix("content", word[:_SIMILAR_START], limit=_MAX_SIMILAR_STARTS)
+        )
+        letters = frozenset(word)
+        distances = {
+            term: prefix_distance(term, word, 2)
+            for term in counted
+            if _MIN_SIMILAR_LENGTH <= len(term) <= len(word) + 2 and len(letters.union(term)) <= len(letters) + 2
+        }
+        terms = sorted(
+            (term for term, distance in distances.items() if distance <= 2),
+            key=lambda term: (distances[term] - len(term), -counted[term], term),
+        )
+        found = (document for term in terms[:limit] for document in self.documents_with_term(term, _TERM_DOCUMENTS))
+        return [*islice(found, limit)]
 
     def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
         """Return documents with a term in title or content."""
-        return self._fuzzy_documents(term, 0, limit)
-
-    def _fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
         import tantivy
 
         query = tantivy.Query.boolean_query(
-            [
-                (tantivy.Occur.Should, tantivy.Query.fuzzy_term_query(self.schema, field, term, distance))
-                for field in SUGGEST_FIELDS
-            ]
+            [(tantivy.Occur.Should, tantivy.Query.term_query(self.schema, field, term)) for field in SUGGEST_FIELDS]
         )
         hits = self._searcher.search(query, limit).hits
         return [each.fields for each in self._read_hits([(0.0, address) for _, address in hits])]

@@ -29,6 +29,7 @@ from nutch2py.search.results.collapse import read_collapse_mode
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts, server_facet_field
 from nutch2py.search.results.search_results import ScoredDocument
 from nutch2py.search.suggestions.prefix_terms import SAMPLE_SIZE, PrefixTerm, find_prefix_terms
+from nutch2py.search.suggestions.spelling import SpellingCorrector
 
 _LANGUAGES_TTL = 60.0  # seconds; how long the languages of an index are cached
 MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS = 30.0, 5.0
@@ -46,6 +47,7 @@ class EngineResult(NamedTuple):
         cursor: Continues after them, "" after the last.
         is_relaxed: Whether quotes, ``+`` and ``AND`` of the query were ignored, since nothing matches with them.
         unknown_words: Words of the query that no document has.
+        corrected_query: The query with similar words, whose hits are included; "" if there are none.
 
     """
 
@@ -54,6 +56,7 @@ class EngineResult(NamedTuple):
     cursor: str = ""
     is_relaxed: bool = False
     unknown_words: tuple[str, ...] = ()
+    corrected_query: str = ""
 
 
 class SearchEngine(Protocol):
@@ -144,6 +147,7 @@ class ServerSearcher:
         )
         self._languages_read_at = float("-inf")
         self._planner: QueryPlanner | None = None
+        self._statistics = ServerStatistics(engine)
 
     @property
     def planner(self) -> QueryPlanner:
@@ -151,9 +155,10 @@ class ServerSearcher:
         if self._planner is None or time.monotonic() - self._languages_read_at > _LANGUAGES_TTL:
             own_documents = FilterClause(ANALYSIS_FIELD, self.analyzer.version)
             languages = dict(self.engine.count_values(own_documents, ("lang",), 100).get("lang", ()))
-            self._planner = QueryPlanner(
-                self._settings, self.analyzer, indexed_languages(languages), ServerStatistics(self.engine)
-            )
+            codes = indexed_languages(languages)
+            self._statistics = ServerStatistics(self.engine)
+            corrector = SpellingCorrector(self, self.analyzer, codes)
+            self._planner = QueryPlanner(self._settings, self.analyzer, codes, self._statistics, corrector)
             self._languages_read_at = time.monotonic()
         return self._planner
 
@@ -192,6 +197,7 @@ class ServerSearcher:
             cursor=wrap_cursor(result.cursor, fresh.now) if fresh else result.cursor,
             is_relaxed=planned.is_relaxed,
             unknown_words=planned.unknown_words,
+            corrected_query=planned.corrected_query if result.total else "",
         )
         return result, planned.highlight_terms
 
@@ -203,7 +209,10 @@ class ServerSearcher:
     def _plan(self, query: str, options: SearchOptions, *, is_ranked: bool = True) -> PlannedQuery:
         """Return the plan of a query, without the filters of ``options``."""
         return self.planner.plan_with_hits(
-            query, lambda plan: self.engine.find(options.apply_to(plan), 0, 0).total > 0, is_ranked=is_ranked
+            query,
+            lambda plan: self.engine.find(options.apply_to(plan), 0, 0).total > 0,
+            is_ranked=is_ranked,
+            is_verbatim=options.is_verbatim,
         )
 
     def count(self) -> int:
@@ -224,10 +233,18 @@ class ServerSearcher:
         counts = self.engine.count_values(options.apply_to(plan), tuple(fields.values()), MAX_COUNTED_VALUES)
         return {name: counts[field] for name, field in fields.items()}
 
-    def fuzzy_documents(self, word: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a similar word, as the embedded index does."""
+    def correct_query(self, query: str) -> str:
+        """Return the query with similar words for those that the index does not know; "" if there are none."""
+        return self._plan(query, DEFAULT_SEARCH_OPTIONS).corrected_query
+
+    def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
+        """Return the number of documents with each term."""
+        return self._statistics.document_frequencies(terms)
+
+    def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
+        """Return up to ``limit`` documents with words that may differ from ``word`` by two edits."""
         terms = self.analyzer.index_terms(word)
-        return self.engine.fuzzy_documents(terms[0], distance, limit) if len(terms) == 1 else []
+        return self.engine.fuzzy_documents(terms[0], 2, limit) if len(terms) == 1 else []
 
     def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
         """Return documents with a term in title or content."""

@@ -8,12 +8,13 @@ must match, and the more match, the better.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 MAX_QUERY_WORDS = 200
 """Limit of words in a query; the rest is ignored, which bounds the cost."""
 _MAX_NESTING = 20
+_FREE_WORD = re.compile(r"(?<![\w:\-])[^\W\d_]+(?![\w:])")
 
 
 class TextNode(NamedTuple):
@@ -240,3 +241,12 @@ def iter_positive_texts(query: QueryNode | None) -> Iterator[TextNode]:
     elif isinstance(query, (AndNode, OrNode, WordsNode)):
         for part in query.parts:
             yield from iter_positive_texts(part)
+
+
+def replace_words(query: str, replacements: Mapping[str, str]) -> str:
+    """Return a query with words replaced, but not those of fields and after a minus.
+
+    >>> replace_words("crwaler -crwaler title:crwaler", {"crwaler": "crawler"})
+    'crawler -crwaler title:crwaler'
+    """
+    return _FREE_WORD.sub(lambda match: replacements.get(match.group(), match.group()), query)

@@ -142,6 +142,21 @@ class QuerySettings(NamedTuple):
         return 0.0 if self.any_word or words < 2 else self.coordination * self.expected_words(words) / words
 
 
+class Correction(NamedTuple):
+    """A word of the index that is similar to a typed word.
+
+    Attributes:
+        word: The word as people write it, in lower case.
+        terms: Its index terms, in the languages of the index.
+        weight: Its weight next to the word as typed.
+
+    """
+
+    word: str
+    terms: tuple[str, ...]
+    weight: float
+
+
 class PlannedQuery(NamedTuple):
     """A planned query.
 
@@ -151,6 +166,7 @@ class PlannedQuery(NamedTuple):
         has_demands: Whether quotes, ``+`` or ``AND`` demand something that a relaxed plan would not.
         is_relaxed: Whether quotes, ``+`` and ``AND`` demand nothing in this plan.
         unknown_words: Words that no document has, as typed.
+        corrected_query: The query with the similar words that are searched, too; "" if there are none.
 
     """
 
@@ -159,6 +175,7 @@ class PlannedQuery(NamedTuple):
     has_demands: bool = False
     is_relaxed: bool = False
     unknown_words: tuple[str, ...] = ()
+    corrected_query: str = ""
 
 
 class SearchOptions(NamedTuple):
@@ -170,6 +187,7 @@ class SearchOptions(NamedTuple):
         half_life_days: Half-life of freshness; 0: no freshness; None: the value of the property.
         collapse_mode: "", "host" or "near" (:mod:`nutch2py.search.results.collapse`); None: the value of the property.
         excluded_sketches: Sketches of texts to exclude.
+        is_verbatim: Search words only as typed, without similar words for those that the index does not know.
 
     """
 
@@ -178,6 +196,7 @@ class SearchOptions(NamedTuple):
     half_life_days: float | None = None
     collapse_mode: str | None = None
     excluded_sketches: tuple[str, ...] = ()
+    is_verbatim: bool = False
 
     @classmethod
     def from_filters(

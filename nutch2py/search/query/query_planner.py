@@ -8,6 +8,7 @@ docs/ranking.md describes the rules.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -24,10 +25,12 @@ from nutch2py.search.query.query_language import (
     iter_positive_texts,
     iter_texts,
     parse_query,
+    replace_words,
 )
 from nutch2py.search.query.query_plan import (
     BooleanClause,
     ConstantClause,
+    Correction,
     DisMaxClause,
     FilterClause,
     MatchAllClause,
@@ -46,6 +49,10 @@ _MAX_PAIRS = 16
 _MIN_PREFIX_LENGTH = 2
 _MAX_WORDS_NEXT_TO_QUOTES = 3
 """Words without quotes up to which quotes demand; in a sentence they are punctuation."""
+_MAX_RARE_FREQUENCY = 2
+"""Documents with a word up to which far more frequent similar words are searched, too."""
+_MAX_CORRECTED_WORDS = 8
+_SINGLE_WORD = re.compile(r"\W*([^\W\d_]+)\W*")
 _FIELD_ALIASES = {"intitle": "title", "inurl": "url", "inanchor": "anchor", "intext": "content", "filetype": "type"}
 _OTHER_FIELD = "other"
 _MEDIA_TYPES = {
@@ -84,6 +91,13 @@ class TermStatistics(Protocol):
         """Return whether documents have a field of a plug-in, in ``other``."""
 
 
+class WordCorrector(Protocol):
+    """Finds similar words of an index."""
+
+    def find_corrections(self, word: str, frequency: int) -> Sequence[Correction]:
+        """Return the words that a word with a number of documents was probably meant to be, the best first."""
+
+
 class _PlannedWord(NamedTuple):
     """A word with its plan.
 
@@ -104,9 +118,10 @@ class QueryPlanner:
         analyzer: Analyzer,
         languages: frozenset[str] = frozenset(),
         statistics: TermStatistics | None = None,
+        corrector: WordCorrector | None = None,
     ) -> None:
         self.settings, self.analyzer, self.languages = settings, analyzer, languages | {"en"}
-        self.statistics = statistics
+        self.statistics, self.corrector = statistics, corrector
         self._synonyms = get_synonym_expander(settings.synonym_groups, analyzer, self.languages)
 
     def plan_all_words(self, query: str) -> QueryPlan | None:
@@ -117,13 +132,16 @@ class QueryPlanner:
         tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
         return _PlanBuilder(self, tree, is_ranked=False, demands_all=True).build().plan
 
-    def plan(self, query: str, *, is_ranked: bool = True, is_relaxed: bool = False) -> PlannedQuery:
+    def plan(
+        self, query: str, *, is_ranked: bool = True, is_relaxed: bool = False, is_verbatim: bool = False
+    ) -> PlannedQuery:
         """Return the plan of a query.
 
         Args:
             query: The query.
             is_ranked: False for a plan that only matches, as for counts.
             is_relaxed: Demand nothing because of quotes, ``+`` and ``AND``, for a query without a hit.
+            is_verbatim: Search no similar words.
 
         """
         tree = parse_query(query)
@@ -135,17 +153,22 @@ class QueryPlanner:
         if is_relaxed and has_demands:
             tree = _relax(tree)
         tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
-        planned = _PlanBuilder(self, tree, is_ranked).build()
-        return planned._replace(has_demands=has_demands, is_relaxed=is_relaxed and has_demands)
+        builder = _PlanBuilder(self, tree, is_ranked, corrects=not is_verbatim)
+        replaced = builder.replaced_words
+        return builder.build()._replace(
+            has_demands=has_demands,
+            is_relaxed=is_relaxed and has_demands,
+            corrected_query=replace_words(query, replaced) if replaced else "",
+        )
 
     def plan_with_hits(
-        self, query: str, has_hits: Callable[[QueryPlan], bool], *, is_ranked: bool = True
+        self, query: str, has_hits: Callable[[QueryPlan], bool], *, is_ranked: bool = True, is_verbatim: bool = False
     ) -> PlannedQuery:
         """Return the plan of a query, relaxed if its demands leave no hit."""
-        planned = self.plan(query, is_ranked=is_ranked)
+        planned = self.plan(query, is_ranked=is_ranked, is_verbatim=is_verbatim)
         if planned.plan is None or not planned.has_demands or has_hits(planned.plan):
             return planned
-        relaxed = self.plan(query, is_ranked=is_ranked, is_relaxed=True)
+        relaxed = self.plan(query, is_ranked=is_ranked, is_relaxed=True, is_verbatim=is_verbatim)
         return relaxed if relaxed.plan is not None and has_hits(relaxed.plan) else planned
 
     def is_filler(self, word: str) -> bool:
@@ -169,7 +192,14 @@ class QueryPlanner:
 class _PlanBuilder:
     """Builds the plan of one query: reads all statistics at once, then weighs the terms."""
 
-    def __init__(self, planner: QueryPlanner, tree: QueryNode, is_ranked: bool, demands_all: bool = False) -> None:
+    def __init__(
+        self,
+        planner: QueryPlanner,
+        tree: QueryNode,
+        is_ranked: bool,
+        demands_all: bool = False,
+        corrects: bool = False,
+    ) -> None:
         self._planner, self._settings, self._analyzer = planner, planner.settings, planner.analyzer
         self._is_ranked, self._demands_all = is_ranked, demands_all
         self._tree = self._resolve_fields(tree)
@@ -178,10 +208,16 @@ class _PlanBuilder:
         self._word_count = sum(
             len(self._units[text]) for text in self._free_texts if not planner.is_filler(text.text)
         ) or len(self._free_texts)
-        self._free_rows = planner.index_rows(" ".join(text.text for text in self._free_texts)) if is_ranked else []
         self._unknown_words: list[str] = []
         self._frequencies: dict[IndexTerm, int] = {}
         self._document_counts: dict[str, int] = {}
+        self._corrections: dict[TextNode, Sequence[Correction]] = {}
+        self.replaced_words: dict[str, str] = {}
+        if corrects and planner.corrector is not None:
+            self._read_frequencies(self._iter_unit_terms())
+            self._find_corrections(planner.corrector)
+        meant = " ".join(replace_words(text.text, self.replaced_words) for text in self._free_texts)
+        self._free_rows = planner.index_rows(meant) if is_ranked else []
         self._read_statistics()
 
     def build(self) -> PlannedQuery:
@@ -215,20 +251,51 @@ class _PlanBuilder:
         statistics = self._planner.statistics
         if statistics is None:
             return
-        terms: dict[IndexTerm, None] = {}
+        corrected = (term for found in self._corrections.values() for each in found for term in each.terms)
+        free = (term for row in self._free_rows for term in row)
+        self._read_frequencies(
+            (*self._iter_unit_terms(), *(each for term in (*corrected, *free) for each in self._fields_with("", term)))
+        )
+        self._document_counts = {
+            field: statistics.document_count(field) for field in {field for field, _ in self._frequencies}
+        }
+
+    def _read_frequencies(self, terms: Iterable[IndexTerm]) -> None:
+        statistics = self._planner.statistics
+        new = dict.fromkeys(term for term in terms if term not in self._frequencies)
+        if statistics is not None and new:
+            self._frequencies.update(zip(new, statistics.document_frequencies([*new]), strict=True))
+
+    def _iter_unit_terms(self) -> Iterator[IndexTerm]:
+        """Yield the terms of the query's words in all their fields."""
         for text, units in self._units.items():
             if text.field in EXACT_FIELDS or text.field == "id":
                 continue
             for row in (row for unit in units for alternative in unit.alternatives for row in alternative):
                 for term in (*row, *(self._analyzer.compound_parts(row[0]) if len(row) == 1 else ())):
-                    terms.update(dict.fromkeys(self._fields_with(text.field, term)))
-        for row in self._free_rows:
-            for term in row:
-                terms.update(dict.fromkeys(self._fields_with("", term)))
-        self._frequencies = dict(zip(terms, statistics.document_frequencies([*terms]), strict=True))
-        self._document_counts = {
-            field: statistics.document_count(field) for field in {field for field, _ in self._frequencies}
-        }
+                    yield from self._fields_with(text.field, term)
+
+    def _find_corrections(self, corrector: WordCorrector) -> None:
+        """Find similar words for the words without field and operator that the index hardly knows."""
+        for text in self._free_texts:
+            match, units = _SINGLE_WORD.fullmatch(text.text), self._units[text]
+            if match is None or len(units) != 1 or text.required or self._planner.is_filler(text.text):
+                continue
+            frequency = max(
+                (
+                    self._frequencies.get(term, 0)
+                    for alternative in units[0].alternatives
+                    for row in alternative
+                    for one in row
+                    for term in self._fields_with("", one)
+                ),
+                default=0,
+            )
+            if frequency > _MAX_RARE_FREQUENCY or len(self._corrections) == _MAX_CORRECTED_WORDS:
+                continue
+            if corrections := corrector.find_corrections(match[1], frequency):
+                self._corrections[text] = corrections
+                self.replaced_words[match[1]] = corrections[0].word
 
     def _fields_with(self, field: str, term: str) -> list[IndexTerm]:
         if not field:
@@ -313,6 +380,10 @@ class _PlanBuilder:
                 (fillers if is_small else words).append((unit, text))
         planned = [self._plan_word(unit, text.field, False) for unit, text in words]
         self._unknown_words += [text.text for (_, text), word in zip(words, planned, strict=True) if not word.is_known]
+        planned = [
+            self._add_corrections(word, self._corrections[text]) if text in self._corrections else word
+            for (_, text), word in zip(words, planned, strict=True)
+        ]
         content = [*prefixes, *planned]
         if self._demands_all and content:
             return _all_of([word.plan for word in content])
@@ -382,7 +453,18 @@ class _PlanBuilder:
         plans = [*([self._dis_max(weighed)] if weighed else []), *multiple]
         return _PlannedWord(_any_of(plans) or self._dis_max(rows), shared or 0.0, True)
 
-    def _dis_max(self, clauses: Sequence[PhraseClause]) -> DisMaxClause:
+    def _add_corrections(self, word: _PlannedWord, corrections: Sequence[Correction]) -> _PlannedWord:
+        """Return the plan of a word with those of similar words, which weigh less."""
+        clauses = [*word.plan.clauses] if word.is_known and isinstance(word.plan, DisMaxClause) else []
+        idf = word.idf if clauses else 0.0
+        for each in corrections:
+            meant = self._plan_word(QueryWord(tuple(((term,),) for term in each.terms)), "", False)
+            if meant.is_known and isinstance(meant.plan, DisMaxClause):
+                clauses += [clause._replace(weight=clause.weight * each.weight) for clause in meant.plan.clauses]
+                idf = idf or meant.idf * each.weight
+        return _PlannedWord(self._dis_max(clauses), idf, True) if clauses else word
+
+    def _dis_max(self, clauses: Sequence[PhraseClause | PrefixClause]) -> DisMaxClause:
         return DisMaxClause(tuple(clauses), self._settings.tie_breaker)
 
     def _iter_clauses(self, terms: tuple[str, ...], field: str) -> Iterator[PhraseClause]:
@@ -449,7 +531,7 @@ class _PlanBuilder:
             for alternative in unit.alternatives
             for row in alternative
             for term in (*row, *(part for one in row for part in self._analyzer.compound_parts(one)))
-        )
+        ).union(term for found in self._corrections.values() for each in found for term in each.terms)
 
 
 def _idf(documents: int, frequency: int) -> float:

@@ -80,6 +80,8 @@ class SearchResult(NamedTuple):
         note: Reason why a requested option had no effect.
         is_relaxed: Whether quotes, ``+`` and ``AND`` of the query were ignored, since nothing matches with them.
         unknown_words: Words of the query that no document has.
+        corrected_query: The query with similar words for words that the index does not know or hardly knows, whose
+            hits are included; "" if there are none.
 
     """
 
@@ -92,6 +94,7 @@ class SearchResult(NamedTuple):
     note: str = ""
     is_relaxed: bool = False
     unknown_words: tuple[str, ...] = ()
+    corrected_query: str = ""
 
     def to_json(self) -> str:
         """Return the result as one line of JSON."""
@@ -107,6 +110,7 @@ class SearchResult(NamedTuple):
             "total": self.total,
             "millis": round(self.millis, 3),
             "hits": [hit.to_dict() for hit in self.hits],
+            **({"corrected_query": clean_text(self.corrected_query)} if self.corrected_query else {}),
             **({"note": self.note} if self.note else {}),
         }
 

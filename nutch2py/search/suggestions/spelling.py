@@ -1,114 +1,205 @@
-"""Spelling correction of queries with few hits, for every index."""
+"""SpellingCorrector: finds the words of an index that are near to a word which the index does not have.
+
+Words are compared as people write them, although the index has stems: all edits of a typed word are analysed like a
+page, and the index counts the documents of their terms.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from nutch2py.records.document import clean_text
+from nutch2py.backends.analysis.analyzer import Analyzer
+from nutch2py.backends.analysis.stemming import STEMMER_NAMES
+from nutch2py.search.query.query_plan import Correction
 from nutch2py.search.results.search_results import field_values
+from nutch2py.search.suggestions.word_edits import edit_distance, iter_edits
 
-_MAX_CHECKED_WORDS = 8  # of a query
-_SAMPLE_DOCUMENTS = 30  # documents read for the spelling of a word
+_MIN_FREQUENCY_RATIO = 100  # of that similar word
+_MIN_WORD_LENGTH, _MAX_WORD_LENGTH = 3, 40  # letters; a word of three letters may only lack one
+_MIN_TWO_EDITS_LENGTH = 8  # letters
+_MAX_LANGUAGES = 3  # by whose rules edits are analysed
+_MAX_CORRECTIONS = 3  # of one word
+_MAX_SAMPLED_TERMS = 4
+_SAMPLE_DOCUMENTS = 4  # documents of a term, read for the spelling of its words
 _MAX_TEXT_CHARACTERS = 20_000  # of a document
-_CHECKED_WORD = re.compile(r"(?<![\w:\-])[^\W\d_]{4,64}(?![\w:])")
+_MAX_CACHED_WORDS = 10_000
+_COST_WEIGHT = 5.0  # of an edit, next to the logarithm of the number of documents
+CORRECTION_WEIGHT = 0.5
+"""Weight of the best similar word next to the word as typed."""
+_LETTERS = re.compile(r"[^\W\d_]+")
+_OTHER_SCRIPTS = re.compile("[\u0900-\u1dff\u2000-\U0003ffff]")  # with vowel signs, syllables, or without spaces
+_SCRIPT_LANGUAGES = (("\u0370", "\u03ff", "el"), ("\u0400", "\u052f", "ru"), ("\u0600", "\u06ff", "ar"))
+_LATIN_LANGUAGES = frozenset(STEMMER_NAMES) - {"el", "ru", "ar", "ta"}
+_WORD = re.compile(r"(?<![\w\-])[^\W\d_]{3,64}(?![\w])")
+_SPELLING_FIELDS = ("content", "title")
+IndexTerm = tuple[str, str]
 
 
 class SpellingIndex(Protocol):
     """The part of an index that spelling correction needs."""
 
-    def count_matches(self, query: str) -> int:
-        """Return the number of matching documents."""
+    def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
+        """Return the number of documents with each term, a field and a term."""
 
-    def fuzzy_documents(self, word: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a similar word in title or content, with these two fields."""
+    def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
+        """Return documents with a term in title or content."""
 
-
-class _SpellingCandidate(NamedTuple):
-    """A word of the index; the smallest candidate is the best."""
-
-    distance: int
-    rarity: int  # minus the number of its documents
-    word: str
+    def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
+        """Return documents with words that may differ from ``word`` by two edits."""
 
 
-def correct_query(index: SpellingIndex, query: str) -> str:
-    """Return the query with words that no document has replaced by similar ones; "" without a better query.
+class _Candidate(NamedTuple):
+    """A term with the words that have it; a higher score is better."""
 
-    Similar words start with the same letter and differ by one edit (insert, delete, replace or swap a letter), or by
-    two from six letters on. Words of fewer than four letters and Chinese words, each similar to hundreds of others,
-    stay unchanged; so do fields, excluded words and operators. The returned query has matches.
+    score: float
+    term: str
+    frequency: int
+    words: tuple[str, ...]
+
+
+class SpellingCorrector:
+    """Corrects words for an index with pages in ``languages`` (codes), with a cache for one commit of the index."""
+
+    def __init__(self, index: SpellingIndex, analyzer: Analyzer, languages: Iterable[str]) -> None:
+        self._index, self._analyzer = index, analyzer
+        self._languages = frozenset(languages) | {"en"}
+        self._latin_codes: list[str] = []
+        self._corrections: dict[tuple[str, int], tuple[Correction, ...]] = {}
+
+    def find_corrections(self, word: str, frequency: int = 0) -> tuple[Correction, ...]:
+        """Return words of the index that ``word`` was probably meant to be, the best first.
+
+        They differ by one edit (a letter inserted, deleted or replaced, or two swapped), from eight letters on by two
+        if none differs by one. Words with digits and words of scripts without spaces have none.
+
+        Args:
+            word: The word as typed.
+            frequency: The number of documents with it; a known word needs a far more frequent similar word.
+
+        """
+        key = (word.lower(), frequency)
+        found = self._corrections.get(key)
+        if found is None:
+            if len(self._corrections) >= _MAX_CACHED_WORDS:
+                self._corrections.clear()
+            found = self._corrections[key] = self._find(*key) if is_correctable(word) else ()
+        return found
+
+    def _find(self, word: str, frequency: int) -> tuple[Correction, ...]:
+        candidates = self._find_near(word)
+        if frequency:
+            limit = frequency * _MIN_FREQUENCY_RATIO
+            candidates = [each for each in candidates if each.frequency >= limit]
+        elif not candidates and len(word) >= _MIN_TWO_EDITS_LENGTH:
+            candidates = self._find_far(word)
+        best = sorted(candidates, key=lambda each: (-each.score, each.term))[:_MAX_CORRECTIONS]
+        corrections = []
+        for each in best:
+            spelling = self._choose_spelling(each)
+            terms = (self._analyzer.index_terms(spelling, code) for code in self._languages_of(word))
+            weight = CORRECTION_WEIGHT * math.exp(max(each.score - best[0].score, -2.0) / 4)
+            terms_of = dict.fromkeys((each.term, *(row[0] for row in terms if len(row) == 1)))
+            corrections.append(Correction(spelling, tuple(terms_of), weight))
+        return tuple(corrections)
+
+    def _find_near(self, word: str) -> list[_Candidate]:
+        """Return the terms of the index that words with one edit have."""
+        costs: dict[str, float] = {}
+        for edited, cost in iter_edits(word):
+            if len(word) > _MIN_WORD_LENGTH or len(edited) > len(word):
+                costs[edited] = min(cost, costs.get(edited, cost))
+        words_by_term: dict[str, list[str]] = {}
+        for code in self._languages_of(word):
+            for edited in costs:
+                terms = self._analyzer.index_terms(edited, code)
+                if len(terms) == 1:
+                    words_by_term.setdefault(terms[0], []).append(edited)
+        terms = [*words_by_term]
+        counts = self._count(terms)
+        return [
+            _make_candidate(term, count, {each: costs[each] for each in words_by_term[term]})
+            for term, count in zip(terms, counts, strict=True)
+            if count
+        ]
+
+    def _find_far(self, word: str) -> list[_Candidate]:
+        """Return the terms of words in documents that differ from a word by two edits."""
+        spellings = Counter[str]()
+        for fields in self._index.similar_documents(word, _MAX_SAMPLED_TERMS * _SAMPLE_DOCUMENTS):
+            spellings.update(_words_of(fields))
+        near = [each for each in spellings if each[0] == word[0] and edit_distance(word, each, 2) <= 2]
+        words_by_term: dict[str, list[str]] = {}
+        for each in near:
+            for code in self._languages_of(word):
+                for term in self._analyzer.index_terms(each, code)[:1]:
+                    words_by_term.setdefault(term, []).append(each)
+        terms = [*words_by_term]
+        return [
+            _make_candidate(term, count, dict.fromkeys(words_by_term[term], 2.0))
+            for term, count in zip(terms, self._count(terms), strict=True)
+            if count
+        ]
+
+    def _count(self, terms: list[str]) -> list[int]:
+        """Return the number of documents with each term in the content, or else in the title."""
+        counts = self._index.document_frequencies([(_SPELLING_FIELDS[0], term) for term in terms])
+        if not any(counts):
+            counts = self._index.document_frequencies([(_SPELLING_FIELDS[1], term) for term in terms])
+        return counts
+
+    def _languages_of(self, word: str) -> list[str]:
+        """Return the languages by whose rules a word's edits are analysed, at most the most frequent of the index."""
+        letter = next((each for each in word if each >= "\u0370"), "")
+        for first, last, code in _SCRIPT_LANGUAGES:
+            if first <= letter <= last:
+                return [code, "en"] if code in self._languages else ["en"]
+        if not self._latin_codes:
+            codes = sorted(self._languages & _LATIN_LANGUAGES)
+            if len(codes) > _MAX_LANGUAGES:
+                counts = self._index.document_frequencies([("exact", f"lang={code}") for code in codes])
+                ranked = sorted(zip(counts, codes, strict=True), key=lambda each: (-each[0], each[1]))
+                codes = [code for _, code in ranked[:_MAX_LANGUAGES]]
+            self._latin_codes = codes
+        return self._latin_codes
+
+    def _choose_spelling(self, candidate: _Candidate) -> str:
+        """Return the word with a term that most sampled documents have, if several words have it."""
+        words = dict.fromkeys(candidate.words)
+        if len(words) == 1:
+            return candidate.words[0]
+        seen = Counter[str]()
+        for fields in self._index.documents_with_term(candidate.term, _SAMPLE_DOCUMENTS):
+            seen.update(each for each in _words_of(fields) if each in words)
+        return max(words, key=lambda each: seen[each])
+
+
+def _make_candidate(term: str, count: int, costs: dict[str, float]) -> _Candidate:
+    words = sorted(costs, key=lambda each: (costs[each], each))
+    return _Candidate(math.log(count) - _COST_WEIGHT * costs[words[0]], term, count, tuple(words))
+
+
+def is_correctable(word: str) -> bool:
+    """Return whether a word is one that may be mistyped: letters of a script with spaces, neither short nor very long.
+
+    >>> [is_correctable(word) for word in ("crwaler", "мосвка", "ab", "v20", "北京奥运汇")]
+    [True, True, False, False, False]
     """
-    query = clean_text(query)
-    parts: list[str] = []
-    at = checked = 0
-    for match in _CHECKED_WORD.finditer(query):
-        word = match.group()
-        if checked == _MAX_CHECKED_WORDS:
-            break
-        if word in ("AND", "NOT") or _is_unspaced(word):
-            continue
-        checked += 1
-        if index.count_matches(word):
-            continue
-        best = min(_iter_candidates(index, word.lower()), default=None)
-        if best is not None:
-            parts += [query[at : match.start()], best.word]
-            at = match.end()
-    if not parts:
-        return ""
-    corrected = "".join([*parts, query[at:]])
-    return corrected if index.count_matches(corrected) else ""
+    return (
+        _MIN_WORD_LENGTH <= len(word) <= _MAX_WORD_LENGTH
+        and _LETTERS.fullmatch(word) is not None
+        and _OTHER_SCRIPTS.search(word) is None
+    )
 
 
-def _is_unspaced(word: str) -> bool:
-    return any("\u0e00" <= character <= "\u0eff" or character >= "\u2e80" for character in word)
-
-
-def _iter_candidates(searcher: SpellingIndex, word: str) -> Iterator[_SpellingCandidate]:
-    """Yield similar words of documents, in their original spelling."""
-    for distance in (1, 2) if len(word) >= 6 else (1,):
-        spellings: Counter[str] = Counter()
-        for fields in searcher.fuzzy_documents(word, distance, _SAMPLE_DOCUMENTS):
-            seen = {
-                match.group().lower()
-                for name in ("title", "content")
-                for text in field_values(fields, name)
-                for match in _CHECKED_WORD.finditer(text[:_MAX_TEXT_CHARACTERS])
-            }
-            spellings.update(
-                each for each in seen if each[0] == word[0] and edit_distance(word, each, distance) <= distance
-            )
-        if spellings:
-            yield from (
-                _SpellingCandidate(edit_distance(word, each, distance), -count, each)
-                for each, count in spellings.items()
-            )
-            return
-
-
-def edit_distance(one: str, other: str, limit: int) -> int:
-    """Return the edit distance of two words, with swaps of neighbours (optimal string alignment).
-
-    The result is at most ``limit + 1``.
-
-    >>> edit_distance("crwaler", "crawler", 2), edit_distance("nutch", "notch", 2), edit_distance("abc", "xyz", 1)
-    (1, 1, 2)
-    """
-    if abs(len(one) - len(other)) > limit:
-        return limit + 1
-    before: list[int] = []
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, 1):
-        earlier, before = before, row
-        row = [i]
-        for j, against in enumerate(other, 1):
-            cost = min(row[-1] + 1, before[j] + 1, before[j - 1] + (letter != against))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == against:
-                cost = min(cost, earlier[j - 2] + 1)
-            row.append(cost)
-        if min(row) > limit:
-            return limit + 1
-    return min(row[-1], limit + 1)
+def _words_of(fields: dict[str, Any]) -> set[str]:
+    """Return the words of a document's title and content, in lower case."""
+    return {
+        match.group().lower()
+        for name in ("title", "content")
+        for text in field_values(fields, name)
+        for match in _WORD.finditer(text[:_MAX_TEXT_CHARACTERS])
+    }
