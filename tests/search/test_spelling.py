@@ -7,7 +7,7 @@ import pytest
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.suggestions import spelling
-from nutch2py.search.suggestions.spelling import correct_query, edit_distance
+from nutch2py.search.suggestions.spelling import edit_distance
 from tests.indexer.pages import doc
 
 

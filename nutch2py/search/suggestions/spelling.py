@@ -23,11 +23,15 @@ _MIN_WORD_LENGTH, _MAX_WORD_LENGTH = 3, 40  # letters; a word of three letters m
 _MIN_TWO_EDITS_LENGTH = 8  # letters
 _MAX_LANGUAGES = 3  # by whose rules edits are analysed
 _MAX_CORRECTIONS = 3  # of one word
-_MAX_SAMPLED_TERMS = 4
+_MAX_CHECKED = 5  # candidates of which documents are read
 _SAMPLE_DOCUMENTS = 4  # documents of a term, read for the spelling of its words
+_MAX_SIMILAR_DOCUMENTS = 15
 _MAX_TEXT_CHARACTERS = 20_000  # of a document
 _MAX_CACHED_WORDS = 10_000
-_COST_WEIGHT = 5.0  # of an edit, next to the logarithm of the number of documents
+_MAX_SCORE_GAP = 3.0  # between the best candidate and others that are searched, too
+_COST_WEIGHT = 5.0  # of an edit
+_FREQUENCY_WEIGHT = 0.5  # of the logarithm of the number of documents
+_UNSEEN_COST = 4.0  # of a word that the sampled documents do not have
 CORRECTION_WEIGHT = 0.5
 """Weight of the best similar word next to the word as typed."""
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -96,12 +100,13 @@ class SpellingCorrector:
             candidates = [each for each in candidates if each.frequency >= limit]
         elif not candidates and len(word) >= _MIN_TWO_EDITS_LENGTH:
             candidates = self._find_far(word)
-        best = sorted(candidates, key=lambda each: (-each.score, each.term))[:_MAX_CORRECTIONS]
+        candidates.sort(key=lambda each: (-each.score, each.term))
+        best = self._check_best(candidates)
         corrections = []
         for each in best:
-            spelling = self._choose_spelling(each)
+            spelling = each.words[0]
             terms = (self._analyzer.index_terms(spelling, code) for code in self._languages_of(word))
-            weight = CORRECTION_WEIGHT * math.exp(max(each.score - best[0].score, -2.0) / 4)
+            weight = CORRECTION_WEIGHT * math.exp((each.score - best[0].score) / 2)
             terms_of = dict.fromkeys((each.term, *(row[0] for row in terms if len(row) == 1)))
             corrections.append(Correction(spelling, tuple(terms_of), weight))
         return tuple(corrections)
@@ -129,8 +134,8 @@ class SpellingCorrector:
     def _find_far(self, word: str) -> list[_Candidate]:
         """Return the terms of words in documents that differ from a word by two edits."""
         spellings = Counter[str]()
-        for fields in self._index.similar_documents(word, _MAX_SAMPLED_TERMS * _SAMPLE_DOCUMENTS):
-            spellings.update(_words_of(fields))
+        for fields in self._index.similar_documents(word, _MAX_SIMILAR_DOCUMENTS):
+            spellings.update({*_WORD.findall(_text_of(fields))})
         near = [each for each in spellings if each[0] == word[0] and edit_distance(word, each, 2) <= 2]
         words_by_term: dict[str, list[str]] = {}
         for each in near:
@@ -166,20 +171,38 @@ class SpellingCorrector:
             self._latin_codes = codes
         return self._latin_codes
 
-    def _choose_spelling(self, candidate: _Candidate) -> str:
-        """Return the word with a term that most sampled documents have, if several words have it."""
-        words = dict.fromkeys(candidate.words)
-        if len(words) == 1:
-            return candidate.words[0]
+    def _check_best(self, candidates: list[_Candidate]) -> list[_Candidate]:
+        """Return the best of sorted candidates that are words, without those far behind the best one."""
+        checked: list[_Candidate] = []
+        for each in candidates[:_MAX_CHECKED]:
+            if checked and each.score < max(checked).score - _MAX_SCORE_GAP:
+                break
+            if (seen := self._check_spelling(each)) is not None:
+                checked.append(seen)
+        checked.sort(key=lambda each: (-each.score, each.term))
+        return [each for each in checked if each.score >= checked[0].score - _MAX_SCORE_GAP][:_MAX_CORRECTIONS]
+
+    def _check_spelling(self, candidate: _Candidate) -> _Candidate | None:
+        """Return a candidate with the word that documents have; None if none of its words is one.
+
+        An edit may have the stem of another word without being a word. Documents with the term are sampled; a word that
+        they do not have may be in others.
+        """
+        pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, candidate.words))})(?![^\W_])")
         seen = Counter[str]()
-        for fields in self._index.documents_with_term(candidate.term, _SAMPLE_DOCUMENTS):
-            seen.update(each for each in _words_of(fields) if each in words)
-        return max(words, key=lambda each: seen[each])
+        documents = self._index.documents_with_term(candidate.term, _SAMPLE_DOCUMENTS)
+        for fields in documents:
+            seen.update({*pattern.findall(_text_of(fields))})
+        if seen:
+            return candidate._replace(words=(max(candidate.words, key=lambda each: seen[each]),))
+        if len(documents) < _SAMPLE_DOCUMENTS:
+            return None
+        return candidate._replace(score=candidate.score - _UNSEEN_COST)
 
 
 def _make_candidate(term: str, count: int, costs: dict[str, float]) -> _Candidate:
     words = sorted(costs, key=lambda each: (costs[each], each))
-    return _Candidate(math.log(count) - _COST_WEIGHT * costs[words[0]], term, count, tuple(words))
+    return _Candidate(_FREQUENCY_WEIGHT * math.log(count) - _COST_WEIGHT * costs[words[0]], term, count, tuple(words))
 
 
 def is_correctable(word: str) -> bool:
@@ -195,11 +218,7 @@ def is_correctable(word: str) -> bool:
     )
 
 
-def _words_of(fields: dict[str, Any]) -> set[str]:
-    """Return the words of a document's title and content, in lower case."""
-    return {
-        match.group().lower()
-        for name in ("title", "content")
-        for text in field_values(fields, name)
-        for match in _WORD.finditer(text[:_MAX_TEXT_CHARACTERS])
-    }
+def _text_of(fields: dict[str, Any]) -> str:
+    """Return the title and the content of a document in lower case."""
+    texts = (text[:_MAX_TEXT_CHARACTERS] for name in ("title", "content") for text in field_values(fields, name))
+    return "\n".join(texts).lower()
