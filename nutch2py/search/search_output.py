@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.search.query.query_language import make_verbatim_query
 from nutch2py.search.results.facets import FacetCounts
 from nutch2py.search.results.search_results import SearchResult, format_for_terminal, replace_unprintable
 from nutch2py.search.search_backends import open_search_backend
 
 
 class SearchOutput(NamedTuple):
-    """A result with optional details: ``explanations`` by document id; ``corrected_query`` if nothing was found."""
+    """A result with optional details: ``explanations`` by document id; ``corrected_query``: searched, or suggested."""
 
     result: SearchResult
     facets: FacetCounts
@@ -36,7 +37,12 @@ class SearchOutput(NamedTuple):
         """Return the output for a terminal, without control characters of pages."""
         parts = [format_for_terminal(self.result, color)]
         if self.corrected_query:
-            parts.append(f"Did you mean: {replace_unprintable(self.corrected_query)}\n")
+            corrected = replace_unprintable(self.corrected_query)
+            if self.result.corrected_query:
+                verbatim = replace_unprintable(make_verbatim_query(self.result.query, self.corrected_query))
+                parts.insert(0, f"Showing results for: {corrected}\nSearch only for: {verbatim}\n")
+            else:
+                parts.append(f"Did you mean: {corrected}\n")
         for name, values in self.facets.items():
             counts = ", ".join(f"{replace_unprintable(value)} ({count})" for value, count in values)
             parts.append(f"{name}: {counts or 'none'}\n")
@@ -55,5 +61,5 @@ def search_with_details(
     result = index.search(query, {}, start, rows)
     counted = index.facets(query, {}) if facets else {}
     explanations = {hit.id: index.explain(query, hit.id) for hit in result.hits} if explain else {}
-    corrected_query = "" if result.total else index.correct_query(query)
+    corrected_query = result.corrected_query or ("" if result.total else index.correct_query(query))
     return SearchOutput(result, counted, {key: text for key, text in explanations.items() if text}, corrected_query)

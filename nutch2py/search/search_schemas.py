@@ -74,7 +74,8 @@ class FacetValue(Struct, kw_only=True, frozen=True):
 class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
     """Result of a search: ``total`` pages match. ``cursor``: continues after these hits; None after the last.
 
-    ``corrected_query``: suggested correction of a query with few hits, or "".
+    ``corrected_query``: the query with similar words for those that the index does not know or hardly knows, or "".
+    ``is_corrected``: whether the hits are those of ``corrected_query``; ``+word`` in the query demands a word as typed.
     """
 
     query: str
@@ -85,6 +86,7 @@ class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
     facets: dict[str, list[FacetValue]]
     cursor: str | None
     corrected_query: str
+    is_corrected: bool = False
     note: str = ""
 
 

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from nutch2py.search.query.query_language import make_verbatim_query
 from nutch2py.search.results.facets import FacetCounts
 from nutch2py.search.results.search_results import MAX_START, Hit, SearchResult, format_html
 from nutch2py.search.results.snippet import Snippet
@@ -96,7 +97,7 @@ class SearchTemplates:
             request: the search request, for links.
             result: the hits.
             facets: facet values with their counts.
-            suggestion: a corrected query, "" for none.
+            suggestion: a corrected query to suggest, "" for none.
             hints: messages on errors of the query.
             is_sortable: offer sorting by date.
             has_control_room: link each hit to its page in the control room.
@@ -107,6 +108,7 @@ class SearchTemplates:
             "result": result,
             "facets": {name: values for name, values in facets.items() if len(values) > 1 or name in request.filters},
             "suggestion": suggestion,
+            "verbatim_query": make_verbatim_query(result.query, result.corrected_query),
             "hints": hints,
             "is_sortable": is_sortable and result.total > 1,
             "has_control_room": has_control_room,

@@ -136,7 +136,9 @@ class SearchViews:
             result = index.search(query, filters, start, RESULTS_PER_PAGE)
         hints, has_control_room = self._query_hints(i18n, query), call.can_view_control_room()
         if request.arguments.get("partial"):  # while the user types: only hits, also for completions of the last word
-            if not result.total and (queries := index.suggest(query).queries):
+            # The last word is unfinished: its completions mean more than similar words.
+            is_unknown = not result.total or result.corrected_query
+            if is_unknown and (queries := index.suggest(query).queries):
                 result = index.search(queries[0], filters, start, RESULTS_PER_PAGE)
             return _html_response(
                 self.templates.render_results(i18n, request, result, {}, hints=hints, has_control_room=has_control_room)
@@ -144,7 +146,9 @@ class SearchViews:
         facets = (
             index.facets(query, filters) if result.total else {name: [(value, 0)] for name, value in filters.items()}
         )
-        suggestion = index.correct_query(query) if needs_correction(result) and not start else ""
+        suggestion = ""
+        if not result.corrected_query and needs_correction(result) and not start:
+            suggestion = index.correct_query(query)
         suggestion = suggestion if suggestion != query else ""
         return _html_response(
             self.templates.render_results(

@@ -18,6 +18,14 @@ MESSAGES: dict[str, tuple[str, str, str]] = {
     "narrow": ("Filter", "Eingrenzen", "筛选"),
     "not_narrowed": ("Remove filter {} {}", "Nicht eingrenzen auf {} {}", "取消筛选 {} {}"),
     "did_you_mean": ("Did you mean", "Meinten Sie", "您是不是要找"),
+    "corrected": (
+        "Showing results for {}. Search only for {}.", "Ergebnisse für {}. Nur nach {} suchen.",
+        "显示的是 {} 的结果。仅搜索 {}。",
+    ),
+    "also_corrected": (
+        "Including results for {}. Search only for {}.", "Auch Ergebnisse für {}. Nur nach {} suchen.",
+        "结果中也包括 {} 的结果。仅搜索 {}。",
+    ),
     "none": ("No document matches {}.", "Kein Dokument passt zu {}.", "没有文档与 {} 匹配。"),
     "none_here": ("No documents here.", "Hier ist kein Dokument.", "这里没有文档。"),
     "only": ("Only {} match.", "Es passen nur {}.", "只有 {} 个匹配。"),

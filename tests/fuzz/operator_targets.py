@@ -94,7 +94,7 @@ def search() -> Run:
 
     def run(data: bytes) -> None:
         query, key = (text(piece)[:1000] for piece in pieces(data, 2))
-        parse_query(query, any_word=True)
+        parse_query(query)
         with contextlib.suppress(InputError):
             index.search(query, {"host": key} if key else {}, 0, 5)
         with contextlib.suppress(InputError):

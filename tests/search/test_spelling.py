@@ -6,13 +6,15 @@ import pytest
 
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
-from nutch2py.search.suggestions import spelling
-from nutch2py.search.suggestions.spelling import edit_distance
+from nutch2py.search.query import query_language
+from nutch2py.search.suggestions import spelling, word_edits
+from nutch2py.search.suggestions.word_edits import edit_distance
 from tests.indexer.pages import doc
 
 
-def test_docstring_examples_hold():
-    results = doctest.testmod(spelling)
+@pytest.mark.parametrize("module", [spelling, word_edits, query_language])
+def test_docstring_examples_hold(module):
+    results = doctest.testmod(module)
     assert (results.failed, results.attempted > 0) == (0, True)
 
 
@@ -57,9 +59,9 @@ def searcher(tmp_path_factory):
         ("Мосвка", "москва"),
         ("crawler", ""),  # it has hits
         ("pgs", ""),  # too short
-        ("xrawler", ""),  # another first letter
+        ("xrawler", "crawler"),  # another first letter
         ("elephants", ""),
-        ("crwaler elephants", ""),  # the correction has no hits either
+        ("crwaler elephants", "crawler elephants"),
         ("title:crwaler", ""),  # a field
         ("-crwaler", ""),
         ("北京奥运汇", ""),
@@ -69,8 +71,10 @@ def searcher(tmp_path_factory):
     ],
 )
 def test_unknown_words_are_replaced_by_near_words(searcher, query, meant):
-    assert correct_query(searcher, query) == meant
+    assert searcher.correct_query(query) == meant
 
 
 def test_long_query_is_checked_partially(searcher):
-    assert correct_query(searcher, "crwaler OR " * 400 + "crwaler").count("crawler") == 8
+    typos = [f"crawler{letter}" for letter in "bcfghjkmnqvwz"]
+    assert searcher.correct_query(" OR ".join(typos)).split(" OR ") == ["crawler"] * 8 + typos[8:]
+    assert searcher.correct_query("crwaler OR " * 400 + "crwaler").count("crawler") == 401

@@ -18,7 +18,7 @@ from tests.server.conftest import fill, running
 from tests.server.test_serve import get
 
 GUIDE = (ROOT / "docs" / "search-api.md").read_text(encoding="utf-8")
-ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "correctedQuery", "note"}
+ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "correctedQuery", "isCorrected", "note"}
 HIT = {"id", "url", "title", "titleHtml", "snippet", "snippetHtml", "score", "host", "lang", "types", "date", "fields",
        "more", "others"}  # fmt: skip
 
@@ -43,7 +43,10 @@ def test_response_has_all_names_and_lists(indexed_server):
     assert found["facets"]["host"] == [{"value": "b.org", "count": 2}, {"value": "a.org", "count": 1}]
     assert "Evil <em>needle</em> &lt;script&gt;alert(1)&lt;/script&gt;" in {hit["titleHtml"] for hit in found["hits"]}
     assert raw(indexed_server, q="")[1]["hits"] == raw(indexed_server, q="xylophone")[1]["hits"] == []
-    assert raw(indexed_server, q="nedle")[1]["correctedQuery"] == "needle"
+    typo = raw(indexed_server, q="nedle")[1]
+    assert (typo["correctedQuery"], typo["isCorrected"], typo["total"]) == ("needle", True, 4)
+    only = raw(indexed_server, q="+nedle")[1]
+    assert (only["correctedQuery"], only["isCorrected"], only["total"]) == ("+needle", False, 0)
 
 
 def test_folders_and_dates_narrow_stepwise(indexed_server):

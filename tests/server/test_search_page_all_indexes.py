@@ -131,11 +131,17 @@ def test_words_and_titles_are_suggested(indexed_server):
 
 
 @pytest.mark.parametrize(("query", "meant"), [("nedle", "needle"), ("plein needle", "plain needle")])
-def test_spelling_is_suggested_for_few_hits(indexed_server, query, meant):
+def test_unknown_word_shows_results_for_similar_word(indexed_server, query, meant):
     _, body = ask(indexed_server, q=query)
-    assert f'Did you mean <a href="/?{urlencode({"q": meant})}">{meant}</a>?' in body
-    assert "Did you mean" not in ask(indexed_server, q="needle")[1]
+    typo = query.split()[0]
+    only = urlencode({"q": query.replace(typo, f"+{typo}")})
+    assert f'Showing results for <a href="/?{urlencode({"q": meant})}">{meant}</a>.' in body
+    assert f'Search only for <a href="/?{only}">{query}</a>.' in body
+    assert '<ol class="hits"' in body
+    for typed in ("needle", "xylophone", f"+{typo}"):
+        assert "Showing results" not in ask(indexed_server, q=typed)[1]
     assert "Did you mean" not in ask(indexed_server, q="xylophone")[1]
+    assert f'Did you mean <a href="/?{urlencode({"q": "+needle"})}">+needle</a>?' in ask(indexed_server, q="+nedle")[1]
 
 
 @pytest.mark.parametrize("query", ["((", '"', "AND", "title:", "a:b:c", "boost:x", "*", "{!func}1", "[a TO", "-", "\\"])

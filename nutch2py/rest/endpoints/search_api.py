@@ -39,6 +39,9 @@ def search(call: ApiCall) -> SearchResponse:
     counts = index.facets(query, filters) if facets and query else {}
     fields = _split_names(params.fields)
     is_first_page = not params.start and params.cursor in ("", "*")
+    corrected_query = result.corrected_query
+    if query and not corrected_query and needs_correction(result) and is_first_page:
+        corrected_query = index.correct_query(query)
     return SearchResponse(
         query=clean_text(query),
         total=result.total,
@@ -48,7 +51,8 @@ def search(call: ApiCall) -> SearchResponse:
         facets={name: [FacetValue(value=v, count=n) for v, n in counts.get(name, ())] for name in facets},
         cursor=cursor or None,
         note=result.note,
-        corrected_query=index.correct_query(query) if query and needs_correction(result) and is_first_page else "",
+        corrected_query=corrected_query,
+        is_corrected=bool(result.corrected_query),
     )
 
 

@@ -217,10 +217,7 @@ class EmbeddedSearcher:
     def _plan(self, query: str, options: SearchOptions, *, is_ranked: bool = True) -> PlannedQuery:
         """Return the plan of a query, without the filters of ``options``."""
         return self.planner.plan_with_hits(
-            query,
-            lambda plan: self._count_plan(options.apply_to(plan)) > 0,
-            is_ranked=is_ranked,
-            is_verbatim=options.is_verbatim,
+            query, lambda plan: self._count_plan(options.apply_to(plan)) > 0, is_ranked=is_ranked
         )
 
     def _count_plan(self, plan: QueryPlan) -> int:
@@ -247,7 +244,7 @@ class EmbeddedSearcher:
 
     def correct_query(self, query: str) -> str:
         """Return the query with similar words for those that the index does not know; "" if there are none."""
-        return self._plan(query, DEFAULT_SEARCH_OPTIONS).corrected_query
+        return self.planner.correct_query(query)
 
     def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
         """Return up to ``limit`` documents with words that start alike and may differ from ``word`` by two edits."""

@@ -209,10 +209,7 @@ class ServerSearcher:
     def _plan(self, query: str, options: SearchOptions, *, is_ranked: bool = True) -> PlannedQuery:
         """Return the plan of a query, without the filters of ``options``."""
         return self.planner.plan_with_hits(
-            query,
-            lambda plan: self.engine.find(options.apply_to(plan), 0, 0).total > 0,
-            is_ranked=is_ranked,
-            is_verbatim=options.is_verbatim,
+            query, lambda plan: self.engine.find(options.apply_to(plan), 0, 0).total > 0, is_ranked=is_ranked
         )
 
     def count(self) -> int:
@@ -235,7 +232,7 @@ class ServerSearcher:
 
     def correct_query(self, query: str) -> str:
         """Return the query with similar words for those that the index does not know; "" if there are none."""
-        return self._plan(query, DEFAULT_SEARCH_OPTIONS).corrected_query
+        return self.planner.correct_query(query)
 
     def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
         """Return the number of documents with each term."""

@@ -250,3 +250,13 @@ def replace_words(query: str, replacements: Mapping[str, str]) -> str:
     'crawler -crwaler title:crwaler'
     """
     return _FREE_WORD.sub(lambda match: replacements.get(match.group(), match.group()), query)
+
+
+def make_verbatim_query(query: str, corrected: str) -> str:
+    """Return a query that demands the words that ``corrected`` replaces.
+
+    >>> make_verbatim_query("crwaler of pages", "crawler of pages")
+    '+crwaler of pages'
+    """
+    pairs = zip(_FREE_WORD.findall(query), _FREE_WORD.findall(corrected), strict=False)
+    return replace_words(query, {word: f"+{word}" for word, other in pairs if word != other})

@@ -187,7 +187,6 @@ class SearchOptions(NamedTuple):
         half_life_days: Half-life of freshness; 0: no freshness; None: the value of the property.
         collapse_mode: "", "host" or "near" (:mod:`nutch2py.search.results.collapse`); None: the value of the property.
         excluded_sketches: Sketches of texts to exclude.
-        is_verbatim: Search words only as typed, without similar words for those that the index does not know.
 
     """
 
@@ -196,7 +195,6 @@ class SearchOptions(NamedTuple):
     half_life_days: float | None = None
     collapse_mode: str | None = None
     excluded_sketches: tuple[str, ...] = ()
-    is_verbatim: bool = False
 
     @classmethod
     def from_filters(

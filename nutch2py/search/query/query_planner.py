@@ -41,6 +41,7 @@ from nutch2py.search.query.query_plan import (
     QuerySettings,
     make_filter,
 )
+from nutch2py.search.query.query_relaxation import is_demanded, is_free, iter_free_texts, relax
 from nutch2py.search.query.synonyms import get_synonym_expander
 
 _SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's weight above 1
@@ -141,17 +142,17 @@ class QueryPlanner:
             query: The query.
             is_ranked: False for a plan that only matches, as for counts.
             is_relaxed: Demand nothing because of quotes, ``+`` and ``AND``, for a query without a hit.
-            is_verbatim: Search no similar words.
+            is_verbatim: Search no similar words for those that the index does not know.
 
         """
         tree = parse_query(query)
         if tree is None:
             return PlannedQuery(None, frozenset())
-        if sum(1 for _ in _iter_free_texts(tree)) > _MAX_WORDS_NEXT_TO_QUOTES:
-            tree = _relax(tree, phrases_only=True)
-        has_demands = any(_is_demanded(text) for text in iter_positive_texts(tree))
+        if sum(1 for _ in iter_free_texts(tree)) > _MAX_WORDS_NEXT_TO_QUOTES:
+            tree = relax(tree, phrases_only=True)
+        has_demands = any(is_demanded(text) for text in iter_positive_texts(tree))
         if is_relaxed and has_demands:
-            tree = _relax(tree)
+            tree = relax(tree)
         tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
         builder = _PlanBuilder(self, tree, is_ranked, corrects=not is_verbatim)
         replaced = builder.replaced_words
@@ -162,14 +163,27 @@ class QueryPlanner:
         )
 
     def plan_with_hits(
-        self, query: str, has_hits: Callable[[QueryPlan], bool], *, is_ranked: bool = True, is_verbatim: bool = False
+        self, query: str, has_hits: Callable[[QueryPlan], bool], *, is_ranked: bool = True
     ) -> PlannedQuery:
-        """Return the plan of a query, relaxed if its demands leave no hit."""
-        planned = self.plan(query, is_ranked=is_ranked, is_verbatim=is_verbatim)
+        """Return the plan of a query, relaxed if its demands leave no hit.
+
+        A relaxed plan has no similar words: the quotes and ``+`` mean these words and no others.
+        """
+        planned = self.plan(query, is_ranked=is_ranked)
         if planned.plan is None or not planned.has_demands or has_hits(planned.plan):
             return planned
-        relaxed = self.plan(query, is_ranked=is_ranked, is_relaxed=True, is_verbatim=is_verbatim)
+        relaxed = self.plan(query, is_ranked=is_ranked, is_relaxed=True, is_verbatim=True)
         return relaxed if relaxed.plan is not None and has_hits(relaxed.plan) else planned
+
+    def correct_query(self, query: str) -> str:
+        """Return the query with similar words for those that the index does not know; "" if there are none.
+
+        Words in quotes and after ``+`` are corrected, too, as a suggestion.
+        """
+        planned = self.plan(query, is_ranked=False)
+        if not planned.corrected_query and planned.has_demands:
+            planned = self.plan(query, is_ranked=False, is_relaxed=True)
+        return planned.corrected_query
 
     def is_filler(self, word: str) -> bool:
         """Return whether a word says little in a language of the index: the, wie, 什么."""
@@ -204,7 +218,7 @@ class _PlanBuilder:
         self._is_ranked, self._demands_all = is_ranked, demands_all
         self._tree = self._resolve_fields(tree)
         self._units = {text: [] if _prefix_of(text) else planner.query_words(text) for text in iter_texts(self._tree)}
-        self._free_texts = [*_iter_free_texts(self._tree)]
+        self._free_texts = [*iter_free_texts(self._tree)]
         self._word_count = sum(
             len(self._units[text]) for text in self._free_texts if not planner.is_filler(text.text)
         ) or len(self._free_texts)
@@ -277,9 +291,9 @@ class _PlanBuilder:
 
     def _find_corrections(self, corrector: WordCorrector) -> None:
         """Find similar words for the words without field and operator that the index hardly knows."""
-        for text in self._free_texts:
+        for text in filter(is_free, iter_positive_texts(self._tree)):
             match, units = _SINGLE_WORD.fullmatch(text.text), self._units[text]
-            if match is None or len(units) != 1 or text.required or self._planner.is_filler(text.text):
+            if match is None or len(units) != 1 or self._planner.is_filler(text.text):
                 continue
             frequency = max(
                 (
@@ -342,7 +356,7 @@ class _PlanBuilder:
     def _plan_node(self, node: QueryNode) -> QueryPlan | None:
         """Return the plan of a part of a query."""
         if isinstance(node, TextNode):
-            return self._plan_words((node,)) if _is_free(node) else self._plan_demanded_text(node)
+            return self._plan_words((node,)) if is_free(node) else self._plan_demanded_text(node)
         if isinstance(node, WordsNode):
             return self._plan_words(node.parts)
         if isinstance(node, OrNode):
@@ -355,7 +369,7 @@ class _PlanBuilder:
             if isinstance(part, NotNode):
                 must_not.append(plan)
             elif not self._demands_all and (
-                isinstance(part, WordsNode) or (isinstance(part, TextNode) and _is_free(part))
+                isinstance(part, WordsNode) or (isinstance(part, TextNode) and is_free(part))
             ):
                 should.append(plan)
             else:
@@ -549,44 +563,6 @@ def _prefix_of(text: TextNode) -> str:
     prefix = text.text.removesuffix("*")
     is_prefix = prefix != text.text and len(prefix) >= _MIN_PREFIX_LENGTH and prefix.isalnum() and not text.phrase
     return prefix if is_prefix else ""
-
-
-def _is_demanded(text: TextNode) -> bool:
-    return (text.phrase or text.required) and not text.field
-
-
-def _relax(node: QueryNode, phrases_only: bool = False) -> QueryNode:
-    """Return a query whose words without field demand nothing; words of one level become one node."""
-    if isinstance(node, OrNode):
-        return OrNode(tuple(_relax(part, phrases_only) for part in node.parts))
-    if isinstance(node, TextNode):
-        is_changed = _is_demanded(node) and not (phrases_only and node.required)
-        return node._replace(phrase=False, required=False) if is_changed else node
-    if isinstance(node, AndNode):
-        parts = [_relax(part, phrases_only) for part in node.parts]
-        words = [text for part in parts for text in (part.parts if isinstance(part, WordsNode) else (part,))]
-        free = [text for text in words if isinstance(text, TextNode) and _is_free(text)]
-        rest = [part for part in parts if not isinstance(part, WordsNode) and part not in free]
-        joined = WordsNode(tuple(free))
-        return AndNode((joined, *rest)) if rest and free else joined if free else AndNode(tuple(rest))
-    return node
-
-
-def _is_free(text: TextNode) -> bool:
-    return not (text.field or text.phrase or text.required)
-
-
-def _iter_free_texts(node: QueryNode) -> Iterator[TextNode]:
-    """Yield the words without field, quotes and operator that belong together, in the order typed."""
-    if isinstance(node, TextNode):
-        if not (node.phrase or node.field):
-            yield node
-    elif isinstance(node, WordsNode):
-        yield from node.parts
-    elif isinstance(node, AndNode):
-        for part in node.parts:
-            if not isinstance(part, NotNode | OrNode):
-                yield from _iter_free_texts(part)
 
 
 def _all_of(

@@ -1,4 +1,4 @@
 """Suggestions: spelling, prefix terms and completion.
 
-Exports: ``spelling.correct_query``, ``suggester.Suggester``, ``prefix_terms.PrefixTerm``.
+Exports: ``spelling.SpellingCorrector``, ``suggester.Suggester``, ``prefix_terms.PrefixTerm``.
 """
