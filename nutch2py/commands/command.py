@@ -87,6 +87,14 @@ def finite_days(text: str) -> float:
     return days
 
 
+def positive_days(text: str) -> float:
+    """Return a number of days above 0, at most 36,500."""
+    days = finite_days(text)
+    if not 0 < days <= 36_500:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days above 0 and up to 36,500")
+    return days
+
+
 def add_batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> None:
     """Add the arguments that select a batch: its id, ``-all``, with ``reindex`` also ``-reindex``, ``-scores``."""
     parser.add_argument("batch", nargs="?", metavar="batchId", help="the batch to work on")

@@ -13,6 +13,7 @@ from nutch2py.commands.command import (
     add_batch_options,
     non_negative_int,
     open_printing_crawl,
+    positive_days,
     selected_batch,
 )
 
@@ -194,6 +195,25 @@ def _evaluate(args: Arguments, conf: Configuration) -> int:
     return run_evaluation(conf, Path(args.queries), Path(args.judgements), args.results, args.json, unjudged)
 
 
+def _searchlog_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-days", "--days", type=positive_days, default=30.0, metavar="N", help="days before now that are counted (30)"
+    )
+    parser.add_argument(
+        "-top", "--top", type=non_negative_int, default=20, metavar="N", help="number of queries per list (20)"
+    )
+    parser.add_argument(
+        "-source", "--source", choices=("page", "api"), help="only searches of the search page, or of the search API"
+    )
+    parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
+
+
+def _searchlog(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.search.search_log.search_log_report import print_search_quality
+
+    return print_search_quality(conf, args.days, args.top, args.source, args.json)
+
+
 COMMANDS: dict[str, Command] = {
     "pagerank": Command("compute the PageRank of every page", _pagerank_options, _pagerank),
     "index": Command("index the pages of a batch", _index_options, _index),
@@ -206,5 +226,6 @@ COMMANDS: dict[str, Command] = {
     "clean": Command("delete gone, redirected and duplicate pages from the index", _clean_options, _clean),
     "solrclean": Command("clean an index in Solr (old name)", _solrclean_options, _solrclean),
     "search": Command("search the embedded index", _search_options, _search),
+    "searchlog": Command("print statistics of logged searches and clicks", _searchlog_options, _searchlog),
     "evaluate": Command("evaluate search results by judgements", _evaluate_options, _evaluate),
 }

@@ -97,11 +97,11 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
         hbase.thrift.write.bytes fetcher.warc.size browser.bytes.limit browser.context.bytes http.robots.cache.bytes
         parser.unpack.max.bytes parser.structured.max.bytes sitemap.size.max
     """,
-    NumberRange(0, 36_500, False): "hbase.due.look.days index.search.freshness",
+    NumberRange(0, 36_500, False): "hbase.due.look.days index.search.freshness search.log.keep.days",
     NumberRange(0, LONG_MAX): "crawl.gen.delay hostdb.recheck.interval pagerank.memory.limit",
     _BYTES_OR_MINUS_ONE: "http.content.limit file.content.limit ftp.content.limit sitemap.content.limit",
     _NON_NEGATIVE_SECONDS: """
-        rest.requests.per.second
+        rest.requests.per.second search.log.requests.per.second
         fetcher.server.delay fetcher.server.min.delay fetcher.min.crawl.delay fetcher.exceptions.per.queue.delay
         fetcher.threads.slow.after
         fetcher.exceptions.per.queue.clear.after fetcher.throughput.threshold.check.after index.lock.timeout
@@ -116,6 +116,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
         parser.domain.seconds
     """,
     NumberRange(0, 1_000_000, True): "joblog.keep",
+    NumberRange(0, 10_000_000, True): "search.log.keep.entries",
     NumberRange(
         0.001, 600, False
     ): "crawl.lock.lease",  # how long a job waits for the lock of a job that died on another machine

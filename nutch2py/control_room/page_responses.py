@@ -24,6 +24,7 @@ _TABS = (
     ("/rounds", "Rounds"),
     ("/hosts", "Hosts"),
     ("/page", "Page"),
+    ("/search-quality", "Search quality"),
     ("/doctor", "Doctor"),
 )
 _PARENT_TABS = {"/job": "/jobs", "/host": "/hosts", "/new": ""}

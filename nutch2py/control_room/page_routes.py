@@ -16,7 +16,7 @@ from nutch2py.control_room import actions
 from nutch2py.control_room.change_watcher import crawl_fingerprint
 from nutch2py.control_room.page_responses import PAGE_HEADERS, TemplatePage, render_error_page, render_page
 from nutch2py.control_room.templates import read_asset
-from nutch2py.control_room.views import ControlRoomViews, DoctorView, NotFoundError
+from nutch2py.control_room.views import ControlRoomViews, DoctorView, NotFoundError, SearchQualityView
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.errors import InputError, StoreError
 from nutch2py.rest.access.tokens import Role
@@ -47,6 +47,7 @@ def control_room_routes(authorizer: Authorizer, shutdown_key: str) -> list[BaseR
         "/crawl/hosts": views.hosts,
         "/crawl/host": views.host,
         "/crawl/page": views.page,
+        "/crawl/search-quality": SearchQualityView(authorizer.context.conf),
         "/crawl/doctor": DoctorView(authorizer.context.conf),
     }
     css, script = read_stylesheet() + read_asset("control_room.css"), read_asset("control_room.js")

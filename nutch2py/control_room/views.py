@@ -27,11 +27,16 @@ from nutch2py.records.cells import decode_text
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Host, WebPage
 from nutch2py.rest.job_control.job_processes import JobProcessManager
+from nutch2py.search.search_log.search_quality import SearchQuality, read_search_quality
 from nutch2py.support.formatting import format_number
 from nutch2py.url.keys import reverse_host, reverse_url
 
 _CACHE_SECONDS = 10.0
 """Seconds for which check results are cached: a check waits up to five seconds for an unavailable service."""
+_SEARCH_LOG_DAYS, _DEFAULT_SEARCH_LOG_DAYS = (1, 7, 30, 90), 7
+_SEARCH_LOG_CACHE_SECONDS = 60.0
+_MAX_LOGGED_SEARCHES = 20_000
+"""Newest logged searches that the page of search quality reads."""
 _STATUS_ORDER = {CheckStatus.ERROR: 0, CheckStatus.WARNING: 1, CheckStatus.OK: 2}
 
 
@@ -56,6 +61,35 @@ class DoctorView:
                 results = [each._replace(message=redact(each.message, secrets)) for each in run_checks(self._conf)]
                 self._valid_until, self._results = time.monotonic() + _CACHE_SECONDS, results
             return self._results
+
+
+class SearchQualityView:
+    """Page of the search log's statistics: computes them once for all viewers and caches them."""
+
+    def __init__(self, conf: Configuration) -> None:
+        self._conf = conf
+        self._lock = threading.Lock()
+        self._cache = dict[int, tuple[float, SearchQuality]]()
+
+    def __call__(self, query: dict[str, str]) -> TemplatePage:
+        """Show the statistics of the last days: ``days``, one of :data:`_SEARCH_LOG_DAYS`."""
+        days = next((each for each in _SEARCH_LOG_DAYS if query.get("days") == str(each)), _DEFAULT_SEARCH_LOG_DAYS)
+        values = {
+            "quality": self._quality(days),
+            "days": days,
+            "day_choices": _SEARCH_LOG_DAYS,
+            "is_logged": self._conf.get_bool("search.log", False),
+            "max_searches": _MAX_LOGGED_SEARCHES,
+        }
+        return TemplatePage("search_quality.html", "Search quality", values)
+
+    def _quality(self, days: int) -> SearchQuality:
+        with self._lock:
+            valid_until, quality = self._cache.get(days, (0.0, None))
+            if quality is None or time.monotonic() >= valid_until:
+                quality = read_search_quality(self._conf, days, PAGE_SIZE, limit=_MAX_LOGGED_SEARCHES)
+                self._cache[days] = time.monotonic() + _SEARCH_LOG_CACHE_SECONDS, quality
+            return quality
 
 
 MAX_LOG_ENTRIES = 500

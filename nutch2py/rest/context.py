@@ -27,6 +27,7 @@ from nutch2py.rest.job_control.stored_configurations import StoredConfigurations
 from nutch2py.rest.server_metrics import ServerMetrics
 from nutch2py.rest.state_dir import state_dir
 from nutch2py.search.search_backends import SearchBackend, open_search_backend
+from nutch2py.search.search_log.search_logger import SearchLogger
 from nutch2py.support.reporting import warn
 from nutch2py.table import open_store
 
@@ -51,6 +52,7 @@ class RestContext:
         self.scheduler = Scheduler(self.schedules, self.jobs, self._start_scheduled_job, self._report_missed_run)
         self.audit_log = AuditLog(folder / "audit.log", conf.get_int("rest.audit.max.bytes", 64 << 20))
         self.metrics = ServerMetrics()
+        self.search_logger = SearchLogger.from_conf(conf)
         self.start_time = time.time_ns() // 1_000_000
         self.stop_server: Callable[[], None] = lambda: None
 

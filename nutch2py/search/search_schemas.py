@@ -76,6 +76,7 @@ class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
 
     ``corrected_query``: the query with similar words for those that the index does not know or hardly knows, or "".
     ``is_corrected``: whether the hits are those of ``corrected_query``; ``+word`` in the query demands a word as typed.
+    ``result_token``: identifies these hits in a :class:`ClickReport`; "" when searches are not logged (``search.log``).
     """
 
     query: str
@@ -88,6 +89,21 @@ class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
     corrected_query: str
     is_corrected: bool = False
     note: str = ""
+    result_token: str = ""
+
+
+class ClickReport(Struct, rename="camel", kw_only=True, frozen=True):
+    """A click on a hit, for the search log.
+
+    ``result_token``: that of the response. ``position``: 1 for the first hit of all pages. ``dwell_ms``: time until the
+    user came back to the hits, in ms; a second report with it replaces the first. ``session``: a random id that the
+    application chooses; only its salted hash is stored.
+    """
+
+    result_token: Annotated[str, Meta(max_length=100)]
+    position: Annotated[int, Meta(ge=1, le=1_000_000)]
+    dwell_ms: Annotated[int, Meta(ge=0, le=10**12)] | None = None
+    session: Annotated[str, Meta(max_length=64)] = ""
 
 
 class SuggestQuery(Struct, rename="camel", kw_only=True, frozen=True):

@@ -30,7 +30,12 @@ from nutch2py.server.search_views import SearchViews
 def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
     """Return the application for the crawl of ``conf``. ``is_local``: the server listens on loopback only."""
     authorizer = Authorizer(RestContext(conf, is_local))
-    search = SearchViews(conf, authorizer.can_read, lambda request: authorizer.authorize(request, Role.SEARCH, False))
+    search = SearchViews(
+        conf,
+        authorizer.can_read,
+        lambda request: authorizer.authorize(request, Role.SEARCH, False),
+        authorizer.context.search_logger,
+    )
     app = Starlette(
         routes=[
             *search.routes(),
@@ -55,12 +60,14 @@ def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[dict[str, object]]:
-    scheduler = app.state.authorizer.context.scheduler
-    scheduler.start()
+    context = app.state.authorizer.context
+    context.scheduler.start()
     try:
         yield {SHUTDOWN_KEY: asyncio.Event()}
     finally:
-        await asyncio.to_thread(scheduler.stop)
+        await asyncio.to_thread(context.scheduler.stop)
+        if context.search_logger is not None:
+            await asyncio.to_thread(context.search_logger.close)
 
 
 def _http_error_page(request: Request, error: Exception) -> Response:

@@ -89,6 +89,7 @@ class SearchTemplates:
         hints: tuple[str, ...] = (),
         is_sortable: bool = False,
         has_control_room: bool = False,
+        result_token: str = "",
     ) -> str:
         """Render a page of hits.
 
@@ -101,6 +102,7 @@ class SearchTemplates:
             hints: messages on errors of the query.
             is_sortable: offer sorting by date.
             has_control_room: link each hit to its page in the control room.
+            result_token: token with which the script reports clicks, "" to report none.
         """
         values = {
             "request": request,
@@ -112,6 +114,7 @@ class SearchTemplates:
             "hints": hints,
             "is_sortable": is_sortable and result.total > 1,
             "has_control_room": has_control_room,
+            "result_token": result_token,
             "page_links": pagination_links(
                 i18n, result.start, result.total if result.collapsed_total is None else result.collapsed_total
             ),

@@ -15,11 +15,15 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.rest.access.rate_limiter import RateLimiter, rate_limit_key
 from nutch2py.rest.dispatch.thread_limit import ThreadLimit
+from nutch2py.rest.http_error import HttpError
 from nutch2py.search.query.query_hints import find_query_hints
 from nutch2py.search.query.query_plan import SearchOptions
-from nutch2py.search.results.search_results import first_value
+from nutch2py.search.results.search_results import SearchResult, first_value
 from nutch2py.search.search_backends import SearchBackend, needs_correction, open_search_backend
+from nutch2py.search.search_log.logged_search import SearchSource
+from nutch2py.search.search_log.search_logger import SearchLogger
 from nutch2py.server.cached_page import SANDBOX_HEADERS, load_cached_page, query_terms
 from nutch2py.server.score_explanation import explain_score
 from nutch2py.server.search_request import SearchRequest, build_url
@@ -34,17 +38,20 @@ _JAVASCRIPT_TYPE = "text/javascript; charset=utf-8"
 _STATIC_FILES = {
     "/style.css": (["style.css"], "text/css; charset=utf-8"),
     "/icon.svg": (["icon.svg"], "image/svg+xml"),
-    "/search.js": (["templates/suggestions.js", "templates/search.js"], _JAVASCRIPT_TYPE),
+    "/search.js": (["templates/suggestions.js", "templates/clicks.js", "templates/search.js"], _JAVASCRIPT_TYPE),
     "/box.js": (["templates/suggestions.js", "templates/box.js"], _JAVASCRIPT_TYPE),
 }
 _JSON_PATH = "/search.json"
+_SESSION_HEADER = "x-search-session"
+"""Header with the random session id of the page's script, on requests after the first results."""
 _CACHE_HEADERS = {"Cache-Control": "max-age=60"}
 
 
 class _SearchCall(NamedTuple):
     """A request with its translations, its header ``Origin`` and the base URL of this server.
 
-    ``can_view_control_room`` returns whether the client may see the control room.
+    ``can_view_control_room`` returns whether the client may see the control room. ``session``: id of the page's session
+    for the search log. ``is_loggable`` returns whether the search may be logged.
     """
 
     request: SearchRequest
@@ -52,6 +59,8 @@ class _SearchCall(NamedTuple):
     origin: str
     base_url: str
     can_view_control_room: Callable[[], bool]
+    session: str
+    is_loggable: Callable[[], bool]
 
 
 class SearchViews:
@@ -62,6 +71,7 @@ class SearchViews:
         conf: Configuration,
         can_view_control_room: Callable[[Request], bool] = lambda _: False,
         authorize: Callable[[Request], object] = lambda _: None,
+        search_logger: SearchLogger | None = None,
     ) -> None:
         """Create the views.
 
@@ -69,8 +79,11 @@ class SearchViews:
             conf: the configuration of the crawl.
             can_view_control_room: returns whether the client of a request may see the control room.
             authorize: raises HttpError for a client that may not use ``/search.json``, or exceeds its rate limit.
+            search_logger: logs searches, None for no log.
         """
         self._can_view_control_room, self._authorize = can_view_control_room, authorize
+        self._search_logger = search_logger
+        self._log_limiter = RateLimiter(conf.get_float("search.log.requests.per.second", 2.0))
         self.conf = conf
         self.theme = Theme.from_conf(conf)
         self.templates = SearchTemplates(self.theme)
@@ -117,10 +130,27 @@ class SearchViews:
                 request.headers.get("origin", ""),
                 self.theme.base_url or str(request.base_url).rstrip("/"),
                 partial(self._can_view_control_room, request),
+                request.headers.get(_SESSION_HEADER, ""),
+                partial(self._is_loggable, request.client.host if request.client else ""),
             )
             return await self._thread_limit.run(view, call)
 
         return endpoint
+
+    def _is_loggable(self, address: str) -> bool:
+        """Count a search of an address; return False over the rate limit. The address is not stored."""
+        try:
+            self._log_limiter.check(("address", rate_limit_key(address)))
+        except HttpError:
+            return False
+        return True
+
+    def _log_search(self, call: _SearchCall, result: SearchResult, source: SearchSource) -> str:
+        """Log the shown results; return their token, "" when they were not logged."""
+        if self._search_logger is None or not call.is_loggable():
+            return ""
+        ids = [hit.id for hit in result.hits]
+        return self._search_logger.log_search(call.request.query, result.total, result.start, ids, source, call.session)
 
     def _search_page(self, call: _SearchCall) -> Response:
         request, i18n = call.request, call.i18n
@@ -160,6 +190,7 @@ class SearchViews:
                 hints,
                 is_sortable=True,
                 has_control_room=has_control_room,
+                result_token=self._log_search(call, result, "page"),
             )
         )
 
@@ -194,6 +225,7 @@ class SearchViews:
             min(call.request.get_number("rows", RESULTS_PER_PAGE), _MAX_ROWS),
         )
         result = self.backend.search(query, filters, call.request.start, rows)
+        self._log_search(call, result, "api")
         facets = {name: dict(values) for name, values in self.backend.facets(query, filters).items()}
         body = orjson.dumps({**result.to_dict(), "filters": filters, "facets": facets})
         return Response(body, headers={"Content-Type": "application/json"})

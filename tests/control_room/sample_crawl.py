@@ -11,6 +11,8 @@ from nutch2py.crawl_reader import CrawlReader
 from nutch2py.joblog.job_entry import JobEntry
 from nutch2py.records.cells import ParseStatus, ProtocolStatus
 from nutch2py.records.webpage import CrawlStatus, Host, Mark, MetadataKey, ProtocolStatusCode, WebPage
+from nutch2py.search.search_log.logged_search import LoggedClick, LoggedSearch, new_search_id
+from nutch2py.search.search_log.search_log_store import LogRow, open_log_store, write_rows
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_host, reverse_url
 from tests.control_room.simulated_job_log import entries, overview
@@ -57,6 +59,21 @@ def made(number: int, now: int) -> WebPage:
         page.markers[Mark.GENERATE] = entries()[0].batch_id
         page.metadata[MetadataKey.DUPLICATE] = b"00ff example.harbour.www:http/p1"
     return page
+
+
+def log_searches(conf: Configuration, queries: Sequence[str]) -> None:
+    """Log each query without hits, without clicks, and with a click on its second hit."""
+    rows = []
+    for query in queries:
+        for suffix, total, position in ((" none", 0, 0), (" unclicked", 20, 0), ("", 20, 2)):
+            search_id, ids = new_search_id(), [f"org.a:http/{number}" for number in range(min(total, 10))]
+            search = LoggedSearch(query=query + suffix, total=total, start=0, shown=len(ids), ids=ids)
+            rows.append(LogRow(search_id, 0, search))
+            if position:
+                rows.append(LogRow(search_id, position, LoggedClick(position=position, dwell_ms=9000)))
+    store = open_log_store(conf)
+    store.create()
+    write_rows(store, rows)
 
 
 def simulate(put: Callable[[Any, str, Any], object], log: Sequence[JobEntry] | None = None) -> None:

@@ -34,7 +34,7 @@ from nutch2py.url.keys import reverse_url
 from tests.charts.chrome import OUT_OF_REACH, OVERLAPS, VIEWS, axe, chrome, faults, open_page, save, too_wide
 from tests.charts.samples import HOSTILE
 from tests.control_room import test_report
-from tests.control_room.sample_crawl import HOST, crawled, simulate
+from tests.control_room.sample_crawl import HOST, crawled, log_searches, simulate
 from tests.control_room.simulated_job_log import entries
 from tests.server.running_server import serving
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["axe", "chrome"]
 PATHS = (
     "crawl", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/host?name={HOST}", "crawl/page", "crawl/new",
-    "crawl/doctor",
+    "crawl/doctor", "crawl/search-quality",
     *(f"crawl/page?url=http://{HOST}/p{number}" for number in (3, 7)),
     *(f"crawl/job?id={entries()[number].id}" for number in (0, 3)),
 )  # fmt: skip
@@ -64,6 +64,7 @@ def room(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     crawled(conf)
     BatchListStore(conf).set_state(entries()[0].batch_id, BatchState.GENERATED, 50_000)
     simulate(monkeypatch.setattr)
+    log_searches(conf, [f"query {number}" for number in range(60)])
     with serve_control_room(conf) as url:
         yield url
 
@@ -190,11 +191,20 @@ def test_field_values_are_escaped(
         batch.put(reverse_url(url), hostile_page())
     bad = test_report.hostile()
     simulate(monkeypatch.setattr, bad.entries)
+    log_searches(conf, ["<script>document.title='ran'</script>\u202e" + "a" * 300, *HOSTILE])
     monkeypatch.setattr(CrawlReader, "overview", lambda _: bad.overview)
     with serve_control_room(conf) as room:
         job = quote(bad.entries[0].id)
         hosts = (f"crawl/host?name={name}" for name in ("evil.example", quote(HOSTILE[0])))
-        paths = ("crawl", "crawl/jobs", f"crawl/job?id={job}", "crawl/rounds", "crawl/hosts", *hosts)
+        paths = (
+            "crawl",
+            "crawl/jobs",
+            f"crawl/job?id={job}",
+            "crawl/rounds",
+            "crawl/hosts",
+            "crawl/search-quality",
+            *hosts,
+        )
         for number, path in enumerate((*paths, f"crawl/page?url={quote(url)}")):
             size, scheme = VIEWS[number % 4]
             with open_page(chrome, size, scheme) as page:
@@ -208,6 +218,18 @@ def test_field_values_are_escaped(
                 messages = [each for each in page.console_lines if "404" not in each]  # type: ignore[attr-defined]
                 assert messages == [], path
                 assert [url for url in page.requested_urls if not url.startswith(room)] == []  # type: ignore[attr-defined]
+
+
+def test_search_quality_is_shown_for_period(room: str) -> None:
+    text = text_of(f"{room}crawl/search-quality")
+    assert "Searches are not logged" in text
+    assert text.count('aria-label="Queries without clicks"') == 1
+    assert re.search(r">query 10</a></th><td>1</td><td>20</td><td>100 %</td><td>2.0</td>", text)
+    assert "<dt>Searches</dt><dd>180</dd>" in text
+    assert '<b aria-current="true">Last 7 days</b>' in text
+    assert '<b aria-current="true">Last day</b>' in text_of(f"{room}crawl/search-quality?days=1")
+    for wrong in ("0", "2", "x", "\u0664", "9" * 9999):
+        assert "Last 7 days</b>" in text_of(f"{room}crawl/search-quality?days={quote(wrong)}")
 
 
 @pytest.mark.parametrize(

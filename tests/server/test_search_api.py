@@ -18,7 +18,8 @@ from tests.server.conftest import fill, running
 from tests.server.test_serve import get
 
 GUIDE = (ROOT / "docs" / "search-api.md").read_text(encoding="utf-8")
-ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "correctedQuery", "isCorrected", "note"}
+ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "correctedQuery", "isCorrected", "note",
+          "resultToken"}  # fmt: skip
 HIT = {"id", "url", "title", "titleHtml", "snippet", "snippetHtml", "score", "host", "lang", "types", "date", "fields",
        "more", "others"}  # fmt: skip
 

@@ -33,13 +33,13 @@ from nutch2py.rest.endpoints.rest_schemas import (
     StoredConfiguration,
 )
 from nutch2py.rest.endpoints.row_queries import RowsResult, get_row, key_range, scan_rows, select_fields
-from nutch2py.rest.endpoints.search_api import search, suggest
+from nutch2py.rest.endpoints.search_api import report_click, search, suggest
 from nutch2py.rest.http_error import not_found
 from nutch2py.rest.job_control.job_processes import JobProcess
 from nutch2py.rest.job_control.job_requests import AnyJobRequest
 from nutch2py.rest.job_control.schedules import NewSchedule, StoredSchedule, next_run_time
 from nutch2py.rest.job_control.seed_lists import NewSeedList, SeedList
-from nutch2py.search.search_schemas import SearchQuery, SearchResponse, SuggestQuery, SuggestResponse
+from nutch2py.search.search_schemas import ClickReport, SearchQuery, SearchResponse, SuggestQuery, SuggestResponse
 from nutch2py.version import __version__
 
 _PREFIX = "/api/v1"
@@ -383,6 +383,14 @@ OPERATIONS: list[Operation] = [
         SearchResponse,
         query_type=SearchQuery,
         allows_cors=True,
+    ),
+    Operation(
+        "POST",
+        f"{_PREFIX}/clicks",
+        Role.ANONYMOUS,  # the token of the results authorizes it
+        "Report a click on a search result",
+        report_click,
+        body_type=ClickReport,
     ),
     Operation(
         "GET",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from nutch2py.backends.index_fields import FACET_NAMES
 from nutch2py.errors import InputError
 from nutch2py.indexer.search_fields import PAGE_DATE_FIELDS
 from nutch2py.records.document import clean_text
 from nutch2py.rest.dispatch.operation import ApiCall
+from nutch2py.rest.http_error import HttpError
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.results.search_results import Hit, field_values, first_value, format_html
 from nutch2py.search.search_backends import SearchBackend, needs_correction
 from nutch2py.search.search_schemas import (
+    ClickReport,
     FacetValue,
     SearchHit,
     SearchQuery,
@@ -42,6 +46,10 @@ def search(call: ApiCall) -> SearchResponse:
     corrected_query = result.corrected_query
     if query and not corrected_query and needs_correction(result) and is_first_page:
         corrected_query = index.correct_query(query)
+    logger = call.context.search_logger
+    token = ""
+    if logger is not None and params.rows:
+        token = logger.log_search(query, result.total, result.start, [hit.id for hit in result.hits], "api")
     return SearchResponse(
         query=clean_text(query),
         total=result.total,
@@ -53,7 +61,18 @@ def search(call: ApiCall) -> SearchResponse:
         note=result.note,
         corrected_query=corrected_query,
         is_corrected=bool(result.corrected_query),
+        result_token=token,
     )
+
+
+def report_click(call: ApiCall) -> None:
+    """Log a click on a shown result; raise InputError for a token or a position that is not valid."""
+    report: ClickReport = call.body
+    logger = call.context.search_logger
+    if logger is None:
+        raise HttpError(HTTPStatus.NOT_FOUND, "clicks are not logged: search.log is off")
+    if not logger.log_click(report.result_token, report.position, report.dwell_ms, report.session):
+        raise InputError("unknown or expired resultToken, or a position that was not shown")
 
 
 def suggest(call: ApiCall) -> SuggestResponse:

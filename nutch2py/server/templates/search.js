@@ -10,13 +10,15 @@
   list.setAttribute("aria-label", box.dataset.suggestions);
   box.after(list);
   const suggestionList = suggestions(box, list, "");
+  const clickReporter = reportClicks();
 
   // Replaces the results of the open page with those of a URL.
   const update = async (url, isPartial) => {
     request?.abort();
     request = new AbortController();
     try {
-      const response = await fetch(isPartial ? `${url}&partial=1` : url, { signal: request.signal, headers: { Accept: "text/html" } });
+      const headers = { Accept: "text/html", ...clickReporter.headers() };
+      const response = await fetch(isPartial ? `${url}&partial=1` : url, { signal: request.signal, headers });
       if (!response.ok) return false;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       const main = page.getElementById("main");
