@@ -22,7 +22,7 @@ from nutch2py.rest.context import RestContext
 from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.operation import error_response
 from nutch2py.rest.http_error import HttpError
-from nutch2py.server.http_protocol import SHUTDOWN_KEY
+from nutch2py.server.connection_limits import SHUTDOWN_KEY
 from nutch2py.server.request_guard import RequestGuardMiddleware
 from nutch2py.server.search_views import SearchViews
 

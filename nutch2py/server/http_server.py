@@ -12,7 +12,7 @@ import uvicorn
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError, NutchError
 from nutch2py.server.app import create_app
-from nutch2py.server.http_protocol import uvicorn_config
+from nutch2py.server.connection_limits import uvicorn_config
 from nutch2py.server.request_guard import is_loopback
 from nutch2py.support.reporting import warn
 

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from nutch2py.server.http_protocol import MAX_HEAD_BYTES, SECURITY_HEADERS
+from nutch2py.server.connection_limits import MAX_HEAD_BYTES, SECURITY_HEADERS
 
 MAX_HEADERS = 100
 _HOST_HEADER = re.compile(r"(?:\[([^\[\]/?#@]*)\]|([^\[\]:/?#@]*))(?::\d*)?")

@@ -111,14 +111,14 @@ def server() -> Run:
     from uvicorn.server import ServerState
 
     from nutch2py.server.app import create_app
-    from nutch2py.server.http_protocol import LimitedHttpProtocol, uvicorn_config
+    from nutch2py.server.connection_limits import ConnectionLimitingProtocol, uvicorn_config
 
     config = uvicorn_config(create_app(_filled()))
     config.load()
 
     async def answered(ours: socket.socket) -> None:
         state = ServerState()
-        made = LimitedHttpProtocol(config, state, {})
+        made = ConnectionLimitingProtocol(config, state, {})
         await asyncio.get_running_loop().connect_accepted_socket(lambda: made, ours)
         while state.connections or state.tasks:
             await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.records.webpage import WebPage
-from nutch2py.server import http_protocol
+from nutch2py.server import connection_limits
 from nutch2py.server.search_request import MAX_QUERY, SearchRequest
 from nutch2py.server.search_templates import display_url
 from nutch2py.server.translations import Translations
@@ -182,7 +182,7 @@ POSTED = b"POST /api/v1/seeds HTTP/1.1\r\nHost: localhost\r\nContent-Type: appli
     ids=["nothing", "a-line", "headers", "a-body", "a-chunk"],
 )
 def test_slowly_sending_client_is_disconnected(shared_server, monkeypatch, sent):
-    monkeypatch.setattr(http_protocol, "READ_TIMEOUT", 0.5)
+    monkeypatch.setattr(connection_limits, "READ_TIMEOUT", 0.5)
     with socket.create_connection(("127.0.0.1", shared_server.address[1]), timeout=30) as connection:
         connection.sendall(sent)
         ended = threading.Event()
@@ -211,7 +211,7 @@ def connected(server):
 
 
 def test_connections_over_limit_get_retry_later(server, monkeypatch):
-    monkeypatch.setattr(http_protocol, "MAX_CONNECTIONS", 1)
+    monkeypatch.setattr(connection_limits, "MAX_CONNECTIONS", 1)
     with connected(server) as busy:
         busy.sendall(b"GET /api/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert busy.recv(100).startswith(b"HTTP/1.1 200")
@@ -220,7 +220,7 @@ def test_connections_over_limit_get_retry_later(server, monkeypatch):
 
 
 def test_idle_connections_do_not_block_others(server, monkeypatch):
-    monkeypatch.setattr(http_protocol, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(connection_limits, "MAX_CONNECTIONS", 8)
     silent = [connected(server) for _ in range(40)]
     for number, each in enumerate(silent):
         with suppress(OSError):
@@ -256,7 +256,7 @@ def all_of(connection):
     ids=["one", "pipelined", "and-a-part", "a-part", "nothing", "half-a-body"],
 )
 def test_half_closed_client_is_answered_and_closed(shared_server, sent, answers, monkeypatch):
-    monkeypatch.setattr(http_protocol, "READ_TIMEOUT", 3.0)
+    monkeypatch.setattr(connection_limits, "READ_TIMEOUT", 3.0)
     with connected(shared_server) as connection:
         connection.sendall(sent)
         connection.shutdown(socket.SHUT_WR)
@@ -290,7 +290,7 @@ def test_event_stream_ends_on_half_close(server):
 
 
 def test_client_not_reading_is_disconnected(shared_server, monkeypatch):
-    monkeypatch.setattr(http_protocol, "WRITE_TIMEOUT", 0.5)
+    monkeypatch.setattr(connection_limits, "WRITE_TIMEOUT", 0.5)
     requests = b"GET /style.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100_000
     connection = socket.create_connection(("127.0.0.1", shared_server.address[1]), timeout=60)
     with connection, pytest.raises(ConnectionError):

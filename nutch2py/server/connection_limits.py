@@ -40,7 +40,7 @@ SHUTDOWN_KEY = "stopping"
 _BUSY_RESPONSE = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-class LimitedHttpProtocol(H11Protocol):
+class ConnectionLimitingProtocol(H11Protocol):
     """One connection with time limits."""
 
     _timer: asyncio.TimerHandle | None = None
@@ -62,7 +62,7 @@ class LimitedHttpProtocol(H11Protocol):
 
     def _close_oldest_idle(self) -> bool:
         """Close the connection that is idle the longest; return whether one was idle."""
-        idle = [each for each in self.connections if isinstance(each, LimitedHttpProtocol) and each.is_idle]
+        idle = [each for each in self.connections if isinstance(each, ConnectionLimitingProtocol) and each.is_idle]
         if not idle:
             return False
         oldest = min(idle, key=lambda each: each._idle_since)
@@ -168,7 +168,7 @@ def uvicorn_config(app: Any) -> Config:
     """Return the configuration of uvicorn: our protocol, no access log, no trust in proxy headers."""
     return Config(
         app,
-        http=LimitedHttpProtocol,
+        http=ConnectionLimitingProtocol,
         ws="none",
         loop="asyncio",
         lifespan="on",
