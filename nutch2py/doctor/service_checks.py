@@ -15,6 +15,7 @@ from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.mapreduce.driver import runner_name
 from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient
 from nutch2py.mapreduce.runners.hadoop.package_archive import check_package
+from nutch2py.mapreduce.runners.hadoop.yarn_applications import find_unfinished_applications
 from nutch2py.records.webpage import Host, WebPage
 from nutch2py.search.search_backends import open_search_backend
 from nutch2py.search.search_service import search_backend_name
@@ -73,7 +74,7 @@ def check_runner(conf: Configuration) -> Iterator[CheckResult]:
     if runner == "hadoop":
         hadoop = HadoopClient.from_conf(conf)
         hadoop.run_fs("-ls", "/", failure_message="cannot list the root of HDFS")
-        hadoop.find_unfinished("nutch2py-doctor")  # contacts YARN
+        find_unfinished_applications(hadoop, "nutch2py-doctor")  # contacts YARN
         yield ok_result("runner", f"hadoop: HDFS and YARN respond to {hadoop.hadoop_command}")
     else:
         yield ok_result("runner", runner)

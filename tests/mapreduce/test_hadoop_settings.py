@@ -18,9 +18,11 @@ from nutch2py.mapreduce.input_splits import FileSplit
 from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.runners import client_watchdog
 from nutch2py.mapreduce.runners.hadoop import package_archive as archive
+from nutch2py.mapreduce.runners.hadoop import yarn_applications
 from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient, download_input
 from nutch2py.mapreduce.runners.hadoop.hadoop_errors import explain_error
 from nutch2py.mapreduce.runners.hadoop.hadoop_runner import job_label, job_tag, summarize_tasks, write_job_properties
+from nutch2py.mapreduce.runners.hadoop.yarn_applications import find_unfinished_applications
 from tests.mapreduce.tinyjobs import WordJob
 from tests.processes import alive, wait_until
 
@@ -240,7 +242,7 @@ def test_removed_installation_is_named_in_error(conf: Configuration, tmp_path: P
     with pytest.raises(ConfigurationError, match=r"cannot run jobs on Hadoop: .*: set HADOOP_HOME"):
         HadoopClient.from_conf(conf)
     gone = HadoopClient(f"{home}/bin/hadoop", f"{home}/bin/yarn", "streaming.jar", "folder")
-    for ask in (gone.create_hdfs_dir, lambda: gone.find_unfinished("tag")):
+    for ask in (gone.create_hdfs_dir, lambda: find_unfinished_applications(gone, "tag")):
         with pytest.raises(ConfigurationError, match=r"cannot run .* \(No such file or directory\): set HADOOP_HOME"):
             ask()
     assert gone.find_task_error("application_1_1") is None
@@ -287,7 +289,6 @@ def test_watchdog_forwards_output_and_exit_code() -> None:
         "-S",
         "-E",
         client_watchdog.__file__,
-        "tag",
         "--",
         "/bin/sh",
         "-c",
@@ -303,7 +304,7 @@ def test_watchdog_forwards_output_and_exit_code() -> None:
 
 
 def test_watchdog_reports_missing_client() -> None:
-    command = [sys.executable, "-S", "-E", client_watchdog.__file__, "tag", "--", "/none/hadoop"]
+    command = [sys.executable, "-S", "-E", client_watchdog.__file__, "--", "/none/hadoop"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (127, b"")
     error = explain_error("the job failed on YARN", done.stdout.splitlines())
@@ -311,12 +312,17 @@ def test_watchdog_reports_missing_client() -> None:
     assert "cannot run /none/hadoop (No such file or directory): set HADOOP_HOME" in str(error)
 
 
-def test_watchdog_kills_client_and_application_on_closed_input(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_submitted", [True, False])
+def test_watchdog_kills_client_and_application_on_closed_input(tmp_path: Path, is_submitted: bool) -> None:
     yarn = tmp_path / "yarn"
-    yarn.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n')
+    listed = r"printf 'Total: 1\napplication_1_0007\tnutch2py web FetcherJob 1-1\tMAPREDUCE\n'"
+    yarn.write_text(f'#!/bin/sh\necho "$1 $2 $3" >>{tmp_path}/asked\n[ "$2" = -kill ] || {listed}\n')
+    submitted = "echo INFO Submitted application application_1_0007" if is_submitted else "echo INFO starting"
     yarn.chmod(0o755)
-    client = "echo INFO Submitted application application_1_0007; echo $$; exec /bin/sleep 60"
-    command = [sys.executable, "-S", "-E", client_watchdog.__file__, "tag", str(yarn), "--", "/bin/sh", "-c", client]
+    client = f"{submitted}; echo $$; exec /bin/sleep 60"
+    python = [sys.executable, "-S", "-E"]
+    kill_command = [*python, yarn_applications.__file__, "tag", str(yarn)]
+    command = [*python, client_watchdog.__file__, *kill_command, "--", "/bin/sh", "-c", client]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -327,4 +333,5 @@ def test_watchdog_kills_client_and_application_on_closed_input(tmp_path: Path) -
     assert process.wait() == 143
     process.stdout.close()
     wait_until(lambda: not alive(pid))
-    assert (tmp_path / "asked").read_text() == "application -kill application_1_0007\n"
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["application -list -appTags"] * (not is_submitted) + ["application -kill application_1_0007"]

@@ -95,7 +95,7 @@ class SparkRunner(JobKeyMixin, SparkMRJobRunner):  # type: ignore[misc]
         """Run Spark under the watchdog, which stops it when this process exits."""
         if shutil.which("java") is None and "JAVA_HOME" not in env:
             raise ConfigurationError("Spark needs Java, and there is no java on the PATH: install a JDK 17")
-        command = [sys.executable, "-S", "-E", client_watchdog.__file__, "spark", "--", *spark_submit_args]
+        command = [sys.executable, "-S", "-E", client_watchdog.__file__, "--", *spark_submit_args]
         scratch = self._get_local_tmp_dir()
         environment = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": scratch, **env, **log_job_environment()}
         environment["SPARK_SUBMIT_OPTS"] = add_java_tmpdir(env.get("SPARK_SUBMIT_OPTS", ""), scratch)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError, LockedError, NutchError, RunnerError
-from nutch2py.mapreduce.runners import client_watchdog
 from nutch2py.mapreduce.runners.hadoop.hadoop_errors import INSTALLATION_HINT, explain_error
 from nutch2py.mapreduce.task_progress import TASK_ERROR_PREFIX, decode_error
 from nutch2py.support.retry import ServiceRetry, service_wait_seconds
@@ -139,12 +138,12 @@ class HadoopClient(NamedTuple):
         except OSError as error:
             raise ConfigurationError(f"cannot run {command[0]} ({error.strerror}): {INSTALLATION_HINT}") from error
 
-    def find_unfinished(self, tag: str) -> list[str]:
-        """Return the ids of the unfinished applications with a tag."""
-        done = self._run_with_retry("YARN", self.yarn_command, *client_watchdog.list_arguments(tag))
+    def run_yarn(self, *arguments: str, failure_message: str) -> bytes:
+        """Return the output of ``yarn``; RunnerError with ``failure_message`` when it fails."""
+        done = self._run_with_retry("YARN", self.yarn_command, *arguments)
         if done.returncode:
-            raise self._create_error("cannot query YARN for running jobs", done, RunnerError)
-        return client_watchdog.parse_application_ids(done.stdout)
+            raise self._create_error(failure_message, done, RunnerError)
+        return done.stdout
 
     def query_yarn(self, *words: str) -> bytes | None:
         """Return the output of ``yarn`` with the given arguments; None when it fails."""
@@ -170,10 +169,8 @@ class HadoopClient(NamedTuple):
         nothing is deleted, as its tasks may need either: LockedError. Young files are kept, because they may belong to
         a job that YARN does not know yet.
         """
-        listed = self._run_with_retry("YARN", self.yarn_command, "application", "-list")
-        if listed.returncode:
-            raise self._create_error("cannot query YARN for running jobs", listed, RunnerError)
-        running = _RUNNING_APPLICATION.search(listed.stdout)
+        listed = self.run_yarn("application", "-list", failure_message="cannot query YARN for running jobs")
+        running = _RUNNING_APPLICATION.search(listed)
         if running is not None:
             raise LockedError(
                 f"{running[1].decode()} is running and may need the files on HDFS: clean when no job runs"

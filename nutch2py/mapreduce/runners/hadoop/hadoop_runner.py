@@ -25,7 +25,7 @@ from nutch2py.mapreduce import PACKAGE_DIR
 from nutch2py.mapreduce.input_splits import Split
 from nutch2py.mapreduce.mrjob_protocols import unescape_streamed_text
 from nutch2py.mapreduce.runners import client_watchdog
-from nutch2py.mapreduce.runners.hadoop import locality
+from nutch2py.mapreduce.runners.hadoop import locality, yarn_applications
 from nutch2py.mapreduce.runners.hadoop import package_archive as archive
 from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient
 from nutch2py.mapreduce.runners.hadoop.hadoop_errors import explain_error, is_known_error, simplify_line
@@ -210,10 +210,7 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
 
     def _run(self) -> None:
         """Upload the input to HDFS and run; files of the job go into YARN's staging directory when it is submitted."""
-        kill = self.client.find_unfinished(self.tag)
-        if kill:
-            self.report_progress(f"an earlier driver left {', '.join(kill)} running: ending it")
-            client_watchdog.kill_applications([self.client.yarn_command], kill)
+        yarn_applications.kill_left_applications(self.client, self.tag, self.report_progress)
         self._upload_mgr = None
         local = Path(self._get_local_tmp_dir(), "hdfs", self._job_key)
         local.mkdir(parents=True)
@@ -242,16 +239,9 @@ class HadoopRunner(JobKeyMixin, HadoopJobRunner):  # type: ignore[misc]
         self, hadoop_args: list[str], env: dict[str, str], record_callback: object
     ) -> tuple[int, dict[str, Any]]:
         """Run the client under the watchdog, which stops client and application when this process exits."""
-        command = [
-            sys.executable,
-            "-S",
-            "-E",
-            client_watchdog.__file__,
-            self.tag,
-            self.client.yarn_command,
-            "--",
-            *hadoop_args,
-        ]
+        python = [sys.executable, "-S", "-E"]
+        kill_command = [*python, yarn_applications.__file__, self.tag, self.client.yarn_command]
+        command = [*python, client_watchdog.__file__, *kill_command, "--", *hadoop_args]
         environment = {**env, "HADOOP_ROOT_LOGGER": "INFO,console"}  # counters arrive as a log line
         environment["HADOOP_CLIENT_OPTS"] = add_java_tmpdir(
             env.get("HADOOP_CLIENT_OPTS", ""), self._get_local_tmp_dir()
