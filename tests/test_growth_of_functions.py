@@ -32,7 +32,7 @@ from nutch2py.parser.html import html_limits, outlinks
 from nutch2py.parser.html.html_parser import HtmlParser
 from nutch2py.parser.html.main_text import extract_main_text, extract_markdown
 from nutch2py.parser.mime.mime_types import detect_content_type
-from nutch2py.parser.x_robots_tag import read_robots_directives
+from nutch2py.parser.robots_directives import parse_x_robots_tag
 from nutch2py.records.webpage import WebPage
 from nutch2py.search.query.query_language import parse_query
 from nutch2py.search.results.snippet import make_snippet
@@ -156,7 +156,7 @@ def _body(encoding: str) -> Callable[[str], object]:
 FUNCTIONS: dict[str, Callable[[str], object]] = {
     "canonical_headers": lambda text: canonical_headers([(text, text), *((line, "x") for line in text.split("\n"))]),
     "header_fields": lambda text: [*parse_header_lines(text.encode().splitlines(keepends=True))],
-    "robots_directives": lambda text: read_robots_directives({"X-Robots-Tag": text}, ["a"]),
+    "robots_directives": lambda text: parse_x_robots_tag({"X-Robots-Tag": text}, ["a"]),
     "ftp_listing": lambda text: render_ftp_listing("/", text.encode(), True),
     "content_type, header": lambda text: detect_content_type(text, URL, b"", CONF),
     "content_type, URL": lambda text: detect_content_type(None, f"http://h.test/{text}", b"", CONF),

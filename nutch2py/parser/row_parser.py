@@ -11,7 +11,7 @@ from nutch2py.interfaces import Parse, Parser, Signature
 from nutch2py.parser.html.html_parser import HtmlParser, failed_parse
 from nutch2py.parser.links.outlink_filter import OutlinkFilter
 from nutch2py.parser.parser_factory import ParserFactory
-from nutch2py.parser.x_robots_tag import agent_names, read_robots_directives
+from nutch2py.parser.robots_directives import CachingPolicy, agent_names, parse_x_robots_tag
 from nutch2py.plugins.loading import create_named_plugin, plugin_id_of
 from nutch2py.plugins.plugin_failures import PluginCall, PluginError, describe_exception
 from nutch2py.records.cells import ParseStatus
@@ -110,7 +110,7 @@ class RowParser:
         self.outlink_filter = OutlinkFilter(conf)
         self._skip_truncated = conf.get_bool("parser.skip.truncated", True)
         self._agent_names = agent_names(conf)
-        self._caching_policy = conf.get("parser.caching.forbidden.policy", "content").encode()
+        self._caching_policy = CachingPolicy(conf)
         self.is_out_of_memory = False
         self.last_plugin_error: PluginError | None = None
         self.fields: frozenset[RecordField] = (
@@ -188,13 +188,13 @@ class RowParser:
 
     def _apply_robots_header(self, page: WebPage, parse: Parse) -> Parse:
         """Return the parse as X-Robots-Tag allows it; HtmlParser does that itself, before its filters."""
-        directives = read_robots_directives(page.headers, self._agent_names)
+        directives = parse_x_robots_tag(page.headers, self._agent_names)
         if "noindex" in directives:
             parse = parse._replace(text="", title="")
         if "nofollow" in directives:
             parse = parse._replace(outlinks=(), nofollow=parse.nofollow + len(parse.outlinks))
         if "noarchive" in directives:
-            page.metadata[MetadataKey.CACHING_FORBIDDEN] = self._caching_policy
+            self._caching_policy.forbid(page)
         return parse
 
     def _run_parser(self, parser: Parser, url: str, page: WebPage) -> Parse:

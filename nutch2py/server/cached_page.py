@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_basic import page_fetch_time
 from nutch2py.indexer.filters.index_html import decode_page_source
+from nutch2py.parser.robots_directives import caching_restriction
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import MetadataKey, WebPage
+from nutch2py.records.webpage import WebPage
 from nutch2py.search.query.query_language import iter_positive_texts, parse_query
 from nutch2py.table import open_store
 
@@ -75,7 +76,7 @@ def load_cached_page(conf: Configuration, key: str, query: str = "") -> CachedPa
     page = store.get(key, _ROW_FIELDS) if key and store.exists() else None
     if page is None:
         return CachedPage("", "", "The crawl has no such page.")
-    if page.metadata.get(MetadataKey.CACHING_FORBIDDEN) not in (None, b"none"):
+    if caching_restriction(page) is not None:
         return CachedPage("", "", "The page forbids cached copies.")
     content_type = page.content_type or ""
     fetch_time = _format_time(page_fetch_time(page))

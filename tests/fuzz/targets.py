@@ -77,7 +77,7 @@ def _url() -> Run:
 
 def _robots() -> Run:
     from nutch2py.fetcher.robots.robots_rules import RobotsLimits, parse_robots
-    from nutch2py.parser.x_robots_tag import read_robots_directives
+    from nutch2py.parser.robots_directives import parse_x_robots_tag
 
     def run(data: bytes) -> None:
         file, path = pieces(data, 2)
@@ -85,7 +85,7 @@ def _robots() -> Run:
         url = "http://h.test/" + text(path)
         rules.match_cost(url)
         rules.is_allowed(url)
-        read_robots_directives({"X-Robots-Tag": text(path)}, ["fuzz"])
+        parse_x_robots_tag({"X-Robots-Tag": text(path)}, ["fuzz"])
 
     return run
 

@@ -13,8 +13,8 @@ from nutch2py.interfaces import Parse
 from nutch2py.parser.html import main_text
 from nutch2py.parser.html.html_parser import HtmlParser
 from nutch2py.parser.html.main_text import MAIN_TEXT_KEY, main_or_full_text
+from nutch2py.parser.robots_directives import parse_x_robots_tag
 from nutch2py.parser.row_parser import RowParser
-from nutch2py.parser.x_robots_tag import read_robots_directives
 from nutch2py.records.document import NutchDocument
 from nutch2py.records.webpage import MetadataKey, ParseStatusCode, WebPage
 
@@ -38,7 +38,7 @@ def stored(page: WebPage, found: Parse) -> WebPage:
     ("", set()), ("all", set()),
 ])  # fmt: skip
 def test_x_robots_tag_directives_are_parsed(value: str, found: set[str]) -> None:
-    assert read_robots_directives({"X-Robots-Tag": value}, ["Nutch-Test"]) == found
+    assert parse_x_robots_tag({"X-Robots-Tag": value}, ["Nutch-Test"]) == found
 
 
 def test_x_robots_tag_equals_meta_element(conf: Configuration) -> None:

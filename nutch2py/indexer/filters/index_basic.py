@@ -6,8 +6,9 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.document_dates import format_solr_date
 from nutch2py.interfaces import IndexingFilter, PageNotIndexableError
 from nutch2py.parser.html.main_text import MAIN_TEXT_KEY, main_or_full_text
+from nutch2py.parser.robots_directives import caching_restriction
 from nutch2py.records.document import NutchDocument
-from nutch2py.records.webpage import Mark, MetadataKey, WebPage
+from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.url_parts import domain_of
 
@@ -88,9 +89,9 @@ class BasicIndexingFilter(IndexingFilter):
         title = _truncate(strip_replacement_characters(page.title), self.max_title_length)
         if title:
             document.add("title", title)
-        caching = page.metadata.get(MetadataKey.CACHING_FORBIDDEN)
-        if caching is not None and caching != b"none":
-            document.add("cache", caching.decode("utf-8", "replace"))
+        caching = caching_restriction(page)
+        if caching is not None:
+            document.add("cache", caching)
         document.add("tstamp", format_solr_date(page_fetch_time(page)))
         return document
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import IndexingFilter
+from nutch2py.parser.robots_directives import caching_restriction
 from nutch2py.records.document import NutchDocument
 from nutch2py.records.webpage import MetadataKey, WebPage
 
@@ -37,11 +38,7 @@ class HtmlIndexingFilter(IndexingFilter):
         kind = page.content_type or ""
         if not (kind.startswith("text/") or kind.endswith("xml")):
             return document
-        source = (
-            None
-            if page.metadata.get(MetadataKey.CACHING_FORBIDDEN) not in (None, b"none")
-            else decode_page_source(page)
-        )
+        source = decode_page_source(page) if caching_restriction(page) is None else None
         if source:
             document.add("rawcontent", source.replace("\ufffd", ""))
         return document

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nutch2py.interfaces import HTMLMetaTags
 from nutch2py.parser.html.dom import attribute_value, is_in_svg_or_math
 from nutch2py.parser.links.url_reference import clean_reference
+from nutch2py.parser.robots_directives import parse_meta_robots
 from nutch2py.url.url_parts import resolve_url
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ _REFRESH_CONTENT = re.compile(
     r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:\"([^\"]*+)|'([^']*+)|(.*+))",
     re.IGNORECASE | re.DOTALL,
 )
-# e.g. max-image-preview:none
-_VALUED_DIRECTIVE = re.compile(r"\bmax-[a-z-]{1,40}+[\t\n\f\r ]{0,9}:[\t\n\f\r ]{0,9}[^\t\n\f\r ,;]*+")
-_DIRECTIVE_SEPARATOR = re.compile(r"[^a-z-]+")
 _MAX_SECONDS_DIGITS = 9  # a longer delay has no effect in practice
 
 
@@ -61,7 +59,7 @@ def read_meta_tags(
             name = name.lower()
             tags.general.setdefault(name, []).append(content)
             if name == "robots" or name in agent_names:
-                _apply_robots(tags, content.lower())
+                _apply_robots(tags, content)
         equivalent = attributes.get("http-equiv")
         if equivalent is not None:
             equivalent = equivalent.lower()
@@ -98,11 +96,11 @@ def find_canonical_link(tree: LexborHTMLParser, elements: Iterable[LexborNode], 
     return None
 
 
-def _apply_robots(tags: HTMLMetaTags, directives: str) -> None:
-    words = frozenset(_DIRECTIVE_SEPARATOR.split(_VALUED_DIRECTIVE.sub(" ", directives)))
-    tags.no_index |= not words.isdisjoint(("none", "noindex"))
-    tags.no_follow |= not words.isdisjoint(("none", "nofollow"))
-    tags.no_cache |= "noarchive" in words
+def _apply_robots(tags: HTMLMetaTags, content: str) -> None:
+    directives = parse_meta_robots(content)
+    tags.no_index |= "noindex" in directives
+    tags.no_follow |= "nofollow" in directives
+    tags.no_cache |= "noarchive" in directives
 
 
 def _in_noscript(node: LexborNode, outside: set[int]) -> bool:

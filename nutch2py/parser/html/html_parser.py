@@ -19,9 +19,9 @@ from nutch2py.parser.html.main_text import (
 )
 from nutch2py.parser.html.outlinks import OutlinkCollector
 from nutch2py.parser.parse_filters import ParseFilters
-from nutch2py.parser.x_robots_tag import agent_names, read_robots_directives
+from nutch2py.parser.robots_directives import CachingPolicy, agent_names, parse_x_robots_tag
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import MetadataKey, ParseStatusCode, WebPage
+from nutch2py.records.webpage import ParseStatusCode, WebPage
 from nutch2py.url.url_parts import parse_url
 
 CANONICAL_KEY = "canonical"
@@ -48,7 +48,7 @@ class HtmlParser(Parser):
         self._detector = EncodingDetector(conf)
         self._outlink_collector = OutlinkCollector(conf)
         self._parse_filters = ParseFilters(conf)
-        self._caching_policy = conf.get("parser.caching.forbidden.policy", "content").encode()
+        self._caching_policy = CachingPolicy(conf)
         self._canonical_mode = conf.get_trimmed("parser.html.canonical", "metadata").lower()
         if self._canonical_mode not in CANONICAL_MODES:
             raise ConfigurationError(
@@ -88,7 +88,7 @@ class HtmlParser(Parser):
         tree = parse_tree(html, xml=page.content_type == "application/xhtml+xml" or html.startswith("<?xml"))
         head = head_elements(tree, html)
         meta = read_meta_tags(head, base, encoding.name, self._agent_names)
-        robots = read_robots_directives(page.headers, self._agent_names)
+        robots = parse_x_robots_tag(page.headers, self._agent_names)
         meta.no_index |= "noindex" in robots
         meta.no_follow |= "nofollow" in robots
         meta.no_cache |= "noarchive" in robots
@@ -122,9 +122,9 @@ class HtmlParser(Parser):
             page.metadata.pop(CANONICAL_KEY, None)
         parse = self._parse_filters.filter(url, page, parse, HtmlDocument(tree, base, meta, html, scripts))
         if meta.no_cache:
-            page.metadata[MetadataKey.CACHING_FORBIDDEN] = self._caching_policy
-        else:  # the directive may be gone from a newer version of the page; Nutch never removes the entry
-            page.metadata.pop(MetadataKey.CACHING_FORBIDDEN, None)
+            self._caching_policy.forbid(page)
+        else:
+            self._caching_policy.allow(page)
         return parse
 
 
