@@ -44,7 +44,7 @@ _PRIVATE_USES: dict[str, dict[str, list[str]]] = {
         "jobs.clocks": ["_clocks"],
         "search.test_synonyms": ["_alternatives"],
         "table.test_embedded": ["_sample_keys"],
-        "table.test_mapped_memory": ["_address_ranges"],
+        "table.test_resident_pages": ["_address_ranges"],
         "test_bounded_cache": ["_status_schemas", "_write_avro"],
         "test_retry": ["_reported_since"],
     },

@@ -16,7 +16,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import StoreError
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery, open_store
-from nutch2py.table.embedded.storage import table_files
+from nutch2py.table.embedded.storage import lmdb_environment, lmdb_errors
 from tests.preloaded_library import compiled
 
 from .store_suite import page_at, write
@@ -178,7 +178,7 @@ def test_table_half_created_on_full_disk_is_completed(tmp_path, name, length):
 def test_table_without_created_marker_keeps_rows(store, tmp_path):
     write(store, {"a": page_at()})
     store.close()
-    (tmp_path / "crawl" / "webpage" / table_files.READY_FILE).unlink()
+    (tmp_path / "crawl" / "webpage" / lmdb_environment.READY_FILE).unlink()
     again = opened(tmp_path)
     again.create()
     assert [key for key, _ in again.scan(TableQuery())] == ["a"]
@@ -248,7 +248,7 @@ def notes(store):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT])
 def test_disk_error_is_detected_by_errno(number):
-    with pytest.raises(StoreError, match="no space left for the table"), table_files.translate_errors("the table"):
+    with pytest.raises(StoreError, match="no space left for the table"), lmdb_errors.translate_errors("the table"):
         raise OSError(number, "in whatever language")
 
 
@@ -256,13 +256,13 @@ def test_disk_error_is_detected_by_errno(number):
 def test_path_mentioning_disk_is_no_disk_error(number):
     with (
         pytest.raises(StoreError, match=r"cannot open t \((gone|No space left)\): "),
-        table_files.translate_errors("t"),
+        lmdb_errors.translate_errors("t"),
     ):
         raise OSError(number, "gone", "/quota/No space left") if number else OSError("No space left")
 
 
 def test_lmdb_error_carries_system_errno(tmp_path):
-    with pytest.raises(StoreError, match=r"the table t fails: .*No such file"), table_files.translate_errors("t"):
+    with pytest.raises(StoreError, match=r"the table t fails: .*No such file"), lmdb_errors.translate_errors("t"):
         lmdb.open(str(tmp_path / "quota" / "x"), create=False)
 
 

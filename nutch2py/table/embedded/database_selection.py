@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from nutch2py.records.record import Columns, RecordField
+from nutch2py.table.embedded.storage.lmdb_errors import damaged_table_error
 from nutch2py.table.embedded.storage.packing import DamagedCellsError, has_any_column, unpack_columns
-from nutch2py.table.embedded.storage.table_files import damaged_table_error
 from nutch2py.table.table_query import columns_of
 
 CONTENT_COLUMNS = {"webpage": (b"f", b"cnt")}

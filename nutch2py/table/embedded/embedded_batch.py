@@ -23,7 +23,7 @@ from nutch2py.table.embedded.embedded_due_update import (
     is_up_to_date,
     record_commit,
 )
-from nutch2py.table.embedded.storage.mapped_memory import pieces
+from nutch2py.table.embedded.storage.lmdb_errors import translate_errors
 from nutch2py.table.embedded.storage.packing import (
     LONGEST_KEY,
     FamilyChange,
@@ -33,7 +33,8 @@ from nutch2py.table.embedded.storage.packing import (
     unpack_bucket,
     unpack_columns,
 )
-from nutch2py.table.embedded.storage.table_files import GARBAGE_DATABASE, SAMPLE_DATABASE, TableFiles, translate_errors
+from nutch2py.table.embedded.storage.resident_pages import pieces
+from nutch2py.table.embedded.storage.table_files import GARBAGE_DATABASE, SAMPLE_DATABASE, TableFiles
 
 _SAMPLE_THRESHOLD = 1 << 24  # of the 1 << 32 values of a hash: one row in 256
 

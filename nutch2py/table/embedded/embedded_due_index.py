@@ -33,8 +33,9 @@ from nutch2py.table.embedded.embedded_due_update import (
     FamilyWrites,
 )
 from nutch2py.table.embedded.row_reader import KeyBounds, scan_chunk
-from nutch2py.table.embedded.storage.mapped_memory import pieces
-from nutch2py.table.embedded.storage.table_files import STATE_DATABASE, TableFiles, translate_errors
+from nutch2py.table.embedded.storage.lmdb_errors import translate_errors
+from nutch2py.table.embedded.storage.resident_pages import pieces
+from nutch2py.table.embedded.storage.table_files import STATE_DATABASE, TableFiles
 from nutch2py.table.table_query import KeyRange
 
 CHUNK = 20_000

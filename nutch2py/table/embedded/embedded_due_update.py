@@ -17,7 +17,6 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.support.invariants import not_none
 from nutch2py.table.due_index import COUNTED_COLUMNS, statistic_name
 from nutch2py.table.embedded.due_keys import DueEntry, build_entries, entry_prefix
-from nutch2py.table.embedded.storage.mapped_memory import PIECE_READS, pieces
 from nutch2py.table.embedded.storage.packing import (
     LONGEST_KEY,
     lmdb_key,
@@ -25,6 +24,7 @@ from nutch2py.table.embedded.storage.packing import (
     unpack_columns,
     unpack_verified_columns,
 )
+from nutch2py.table.embedded.storage.resident_pages import PIECE_READS, pieces
 from nutch2py.table.embedded.storage.table_files import STATE_DATABASE
 
 DUE_DATABASE, STATISTICS_DATABASE = b":due", b":figures"

@@ -23,7 +23,7 @@ from nutch2py.table.embedded.database_selection import CONTENT_COLUMNS, Database
 from nutch2py.table.embedded.embedded_batch import EmbeddedBatch, compare_and_set
 from nutch2py.table.embedded.embedded_due_index import EmbeddedDueIndex
 from nutch2py.table.embedded.row_reader import KeyBounds, read_rows, scan_keys, scan_rows
-from nutch2py.table.embedded.storage import avro_schema, migrations, table_files
+from nutch2py.table.embedded.storage import avro_schema, lmdb_environment, lmdb_errors, migrations, table_files
 from nutch2py.table.embedded.storage.packing import unpack_cells
 from nutch2py.table.table_query import KeyRange, TableQuery
 
@@ -45,7 +45,7 @@ class EmbeddedStore(DataStore[R]):
             raise table_name_error(name)
         self._path = directory / name
         self._where = f"{name} in {directory}"
-        self._map_size = conf.get_int("storage.embedded.map.size", table_files.DEFAULT_MAP_SIZE)
+        self._map_size = conf.get_int("storage.embedded.map.size", lmdb_environment.DEFAULT_MAP_SIZE)
         self._keeps_due_index = record.SCHEMA == "webpage" and conf.get_bool("storage.embedded.due.index", True)
         self._max_rows = conf.get_int("gora.buffer.write.limit", 10_000)
         self._max_bytes = conf.get_int("storage.buffer.write.bytes", 32 << 20)
@@ -84,12 +84,12 @@ class EmbeddedStore(DataStore[R]):
         self._finalizer = finalize(self, table_files.release, found)  # jobs do not close their stores
         self._finalizer.atexit = False
         try:
-            with table_files.translate_errors(self._where), found.read_transaction() as txn:
+            with lmdb_errors.translate_errors(self._where), found.read_transaction() as txn:
                 version = found.get_state(txn, table_files.VERSION)
                 stored = found.get_state(txn, table_files.SCHEMA)
             if version is None or stored is None:
                 raise StoreError(f"{self._path} is not a table of nutch2py: name another folder in storage.data.store")
-            with table_files.translate_errors(self._where):
+            with lmdb_errors.translate_errors(self._where):
                 migrations.migrate(found, self._where, version)
                 with found.read_transaction() as txn:
                     stored = found.get_state(txn, table_files.SCHEMA) or b""  # a migration may have changed it
@@ -101,18 +101,18 @@ class EmbeddedStore(DataStore[R]):
 
     def exists(self) -> bool:
         """Return whether the table was completely created. One with a missing file is rejected when it is opened."""
-        with table_files.translate_errors(self._where):
-            return (self._path / table_files.READY_FILE).is_file()
+        with lmdb_errors.translate_errors(self._where):
+            return (self._path / lmdb_environment.READY_FILE).is_file()
 
     def create(self) -> None:
         """Create the table unless it exists; concurrent creations by several processes yield one table."""
         if self.exists():
             self.get_files()
             return
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             for name in ("meta", "content"):
                 (self._path / name).mkdir(parents=True, exist_ok=True)
-            with table_files.creation_lock(self._path):
+            with lmdb_environment.creation_lock(self._path):
                 self._create_files()
 
     def _create_files(self) -> None:
@@ -142,7 +142,7 @@ class EmbeddedStore(DataStore[R]):
                     db=state,
                     overwrite=False,
                 )
-            (self._path / table_files.READY_FILE).touch()
+            (self._path / lmdb_environment.READY_FILE).touch()
         finally:
             table_files.release(made)
 
@@ -150,7 +150,7 @@ class EmbeddedStore(DataStore[R]):
         """Delete the table and its files, after a flush in progress."""
         if not self._path.exists():
             return
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             doomed = self._path.with_name(f".{self._path.name}.dropped-{os.getpid()}")
             shutil.rmtree(doomed, ignore_errors=True)
             if self._can_open():
@@ -174,18 +174,18 @@ class EmbeddedStore(DataStore[R]):
 
         Jobs may run meanwhile; pages that they free are not reused before the end.
         """
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             yield from fsck.check_table(self._path, self._get_files_translated, report)
 
     def salvage(self, report: Callable[[str], object]) -> Iterator[tuple[str, RowCells]]:
         """Yield the readable rows of a damaged table, and pass each problem to ``report``. No job may run meanwhile."""
         if not self.exists():
             raise StoreError(f"there is no table {self._where}: correct storage.data.store or -crawlId")
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             yield from fsck.salvage_table(self._path, report)
 
     def _get_files_translated(self) -> table_files.TableFiles:
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             return self.get_files()
 
     def close(self) -> None:
@@ -195,7 +195,7 @@ class EmbeddedStore(DataStore[R]):
             self._finalizer()  # a second call does nothing
 
     def _select_databases(self, fields: Iterable[RecordField] | None) -> DatabaseSelection:
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             table = self.get_files()
             if fields is not None:
                 selection = DatabaseSelection(self.record_class.SCHEMA, fields, table.known_families(), self._where)
@@ -210,13 +210,13 @@ class EmbeddedStore(DataStore[R]):
         """
         selection = self._select_databases(query.fields)
         fields, record = query.fields, self.record_class
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             for key, row in scan_rows(self.get_files, selection, query.range, query.mark):
                 yield key.decode("utf-8", "replace"), record(None, fields, selection, row)
 
     def keys(self, key_range: KeyRange) -> Iterator[str]:
         """Yield the row keys of a range without reading cells."""
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             for key in scan_keys(self.get_files, key_range):
                 yield key.decode("utf-8", "replace")
 
@@ -227,7 +227,7 @@ class EmbeddedStore(DataStore[R]):
         coded = [encode_text(key) for key in keys]
         if not selection.database_names:
             return [None] * len(coded)
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             rows = read_rows(self.get_files(), selection, coded)
         record, get = self.record_class, rows.get
         return [record(None, wanted, selection, row) if (row := get(key)) is not None else None for key in coded]
@@ -242,7 +242,7 @@ class EmbeddedStore(DataStore[R]):
     def _sample_keys(self, key_range: KeyRange) -> list[bytes]:
         """Return keys of the range in order: all of them in a small table, else one in 256."""
         bounds = KeyBounds(key_range)
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             table = self.get_files()
             names = table.current_families()
             with table.read_transaction() as txn:
@@ -262,7 +262,7 @@ class EmbeddedStore(DataStore[R]):
         """Return the number of entries of the largest family, None if the table does not exist."""
         if not self.exists():
             return None
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             table = self.get_files()
             names = table.current_families()
             with table.read_transaction() as txn:
@@ -297,7 +297,7 @@ class EmbeddedStore(DataStore[R]):
     def scan_cells(self, key_range: KeyRange = KeyRange()) -> Iterator[tuple[str, RowCells]]:  # noqa: B008
         """Yield every cell with its timestamp, in key order."""
         selection = self._select_databases(None)
-        with table_files.translate_errors(self._where):
+        with lmdb_errors.translate_errors(self._where):
             for key, row in scan_rows(self.get_files, selection, key_range):
                 cells: RowCells = {}
                 for name, value in zip(selection.database_names, row, strict=True):

@@ -16,9 +16,6 @@ inherited environments, which does not affect the parent, and reopens the table 
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
-import mmap
 import os
 import struct
 import threading
@@ -27,131 +24,21 @@ from pathlib import Path
 
 import lmdb
 
-from nutch2py.errors import PermissionDeniedError, StoreError
 from nutch2py.support.reporting import capture_reporting, warn
-from nutch2py.table.embedded.storage.lmdb_pages import DamagedFileError, PageFile, check_complete
-from nutch2py.table.embedded.storage.mapped_memory import PIECE_READS, RUN_READS, MappedFiles
-from nutch2py.table.embedded.storage.packing import DamagedCellsError
+from nutch2py.table.embedded.storage.lmdb_environment import open_environment
+from nutch2py.table.embedded.storage.lmdb_errors import translate_errors
+from nutch2py.table.embedded.storage.lmdb_pages import PageFile
+from nutch2py.table.embedded.storage.resident_pages import PIECE_READS, RUN_READS, MappedFiles
 
 STATE_DATABASE, GARBAGE_DATABASE, SAMPLE_DATABASE = b":state", b":garbage", b":sample"
 """Databases of ``meta`` that are not families: their names start with a colon."""
 NEXT_CONTENT = b"next content"
 VERSION, SCHEMA = b"version", b"schema"
-READY_FILE = "ready"
-"""A file in a table's folder that marks the table as completely created."""
-DEFAULT_MAP_SIZE = 1 << 40
-_MAX_DATABASES, _MAX_READERS = 512, 512
-_DISK_ERRORS = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT})
-"""LMDB reports a short write, as on a full disk, as EIO."""
-_READ_ONLY_HINT = "its file system is read-only: see why (dmesg), and mount it for writing (reading needs that, too)"
 WAIT_WARNING_DELAY = 3.0
 """Seconds of waiting for another writer before a warning, longer than a usual flush."""
 _CONTENT_NUMBER = struct.Struct(">Q")
-_REPAIR_HINT = (
-    "restore it, or save what can be read (exporttable -salvage FILE) and import that into a table in another folder "
-    "of storage.data.store"
-)
 _open_tables: dict[str, TableFiles] = {}
 _environments_lock = threading.RLock()
-
-
-@contextlib.contextmanager
-def translate_errors(where: str) -> Iterator[None]:
-    """Translate errors of LMDB and the operating system to :class:`StoreError` with cause and remedy."""
-    try:
-        yield
-    except lmdb.MapFullError as error:
-        raise StoreError(
-            f"table {where} has reached storage.embedded.map.size: raise it; nothing of this batch was written"
-        ) from error
-    except (lmdb.InvalidError, lmdb.CorruptedError, lmdb.PageNotFoundError) as error:
-        raise StoreError(f"{where} holds a file that is not a sound table ({error}): {_REPAIR_HINT}") from error
-    except DamagedFileError as error:
-        raise StoreError(f"{where} holds a file that is not a sound table: {error}; {_REPAIR_HINT}") from error
-    except DamagedCellsError as error:
-        raise damaged_table_error(where, error) from error
-    except (lmdb.VersionMismatchError, lmdb.IncompatibleError) as error:
-        raise StoreError(
-            f"{where} was made by another version of LMDB ({error}): export it there, import it here"
-        ) from error
-    except lmdb.MemoryError as error:
-        raise StoreError(
-            f"no address space for {where}: lower storage.embedded.map.size, or raise this user's limit (ulimit -v)"
-        ) from error
-    except lmdb.ReadersFullError as error:
-        raise StoreError(f"{where} is open in more than {_MAX_READERS} readers: run fewer tasks at once") from error
-    except lmdb.MapResizedError as error:
-        raise StoreError(
-            f"{where} exceeds storage.embedded.map.size of this process: give all processes the same value"
-        ) from error
-    except (lmdb.ReadonlyError, lmdb.LockError, PermissionError) as error:
-        raise PermissionDeniedError(
-            f"cannot read and write in {where} ({error}): give this user the right to both (reading needs to write, "
-            "too, for the lock file)"
-        ) from error
-    except (lmdb.Error, OSError) as error:
-        number = error.errno if isinstance(error, OSError) else error.code  # LMDB's own codes are negative
-        if number == errno.EROFS:
-            raise StoreError(f"cannot write in {where}: {_READ_ONLY_HINT}") from error
-        if isinstance(error, lmdb.DiskError) or number in _DISK_ERRORS:
-            raise StoreError(
-                f"no space left for {where}, or its disk fails ({error}): free some space; nothing of this batch was "
-                "written"
-            ) from error
-        if isinstance(error, OSError):  # missing, not a folder, or its name is too long
-            raise StoreError(
-                f"cannot open {where} ({error.strerror or error}): check that its folder is a folder or can be "
-                "created, or name another in storage.data.store"
-            ) from error
-        raise StoreError(f"the table {where} fails: {error}") from error
-
-
-def damaged_table_error(where: str, error: DamagedCellsError) -> StoreError:
-    """Return the error for damaged cells."""
-    return StoreError(f"{where} is damaged: {error}; run checktable to list the damage; {_REPAIR_HINT}")
-
-
-@contextlib.contextmanager
-def creation_lock(path: Path) -> Iterator[None]:
-    """Hold the lock for the creation of a table; first delete incomplete files that a full disk has left.
-
-    LMDB writes the first two pages of a file at once. A shorter file is empty, and LMDB could never open it.
-    """
-    folder = os.open(path, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        if not (path / READY_FILE).exists():
-            for data in path.glob("*/data.mdb"):
-                if data.stat().st_size < 2 * mmap.PAGESIZE:
-                    data.unlink()
-        yield
-    finally:
-        os.close(folder)
-
-
-def _open_environment(path: Path, map_size: int) -> lmdb.Environment:
-    """Open an LMDB environment with synchronous commits, and free the slots of dead readers.
-
-    A truncated file is rejected: LMDB would map it, and the process would die of SIGBUS at its end.
-    """
-    if (path.parent / READY_FILE).exists():
-        data = path / "data.mdb"
-        try:
-            check_complete(data)
-        except FileNotFoundError:
-            raise DamagedFileError(f"{data} is missing") from None
-        except DamagedFileError as error:
-            raise DamagedFileError(f"{data}: {error}") from error
-    environment = lmdb.open(
-        str(path),
-        map_size=map_size,
-        max_dbs=_MAX_DATABASES,
-        max_readers=_MAX_READERS,
-        readahead=False,
-        max_spare_txns=0,  # a forked child would free a transaction that is kept for reuse
-    )
-    environment.reader_check()
-    return environment
 
 
 class TableFiles:
@@ -161,9 +48,9 @@ class TableFiles:
         self.path, self.user_count, self.is_closed, self.has_failed = path, 0, False, False
         self._databases: dict[bytes, lmdb._Database] = {}
         self._write_lock, self._read_lock = threading.Lock(), threading.Lock()
-        self.meta = _open_environment(path / "meta", map_size)
+        self.meta = open_environment(path / "meta", map_size)
         try:
-            self.content = _open_environment(path / "content", map_size)
+            self.content = open_environment(path / "content", map_size)
         except BaseException:
             self.meta.close()
             raise
@@ -240,7 +127,7 @@ class TableFiles:
     def read_transaction(self, read_count: int = RUN_READS) -> Iterator[lmdb.Transaction[bytes]]:
         """Run the block in a read transaction of ``meta``; the threads of a process read one by one.
 
-        ``read_count`` is the expected number of reads, see :mod:`nutch2py.table.embedded.storage.mapped_memory`.
+        ``read_count`` is the expected number of reads, see :mod:`nutch2py.table.embedded.storage.resident_pages`.
         """
         with self._read_lock, self.meta.begin() as txn:
             yield txn

@@ -13,8 +13,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import DataStore, KeyRange, TableQuery, open_store
 from nutch2py.table.due_index import TimeSpan
-from nutch2py.table.embedded.storage import mapped_memory
-from nutch2py.table.embedded.storage.mapped_memory import MappedFiles
+from nutch2py.table.embedded.storage import resident_pages
+from nutch2py.table.embedded.storage.resident_pages import MappedFiles
 from nutch2py.table.embedded.storage.table_files import discard
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere mapped memory cannot be read")
@@ -60,8 +60,8 @@ def read(store: DataStore[WebPage]) -> int:
 
 
 def bounded(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    monkeypatch.setattr(mapped_memory, "MAX_MAPPED_BYTES", most)
-    monkeypatch.setattr(mapped_memory, "READS_PER_CHECK", 1)
+    monkeypatch.setattr(resident_pages, "MAX_MAPPED_BYTES", most)
+    monkeypatch.setattr(resident_pages, "READS_PER_CHECK", 1)
     monkeypatch.setattr("nutch2py.table.embedded.row_reader.CHUNK_ROWS", 100)
 
 
@@ -123,7 +123,7 @@ def test_random_rows_release_pages_within_transaction(
 
     monkeypatch.setattr(MappedFiles, "release_if_many", looked)
     monkeypatch.setattr("nutch2py.table.embedded.row_reader.POINT_READS", 500)
-    monkeypatch.setattr(mapped_memory, "PIECE_READS", 500)
+    monkeypatch.setattr(resident_pages, "PIECE_READS", 500)
     bounded(monkeypatch, 0)
     for step in (write, get, delete):
         held.clear()
@@ -144,7 +144,7 @@ def test_due_count_releases_pages(table: DataStore[WebPage], monkeypatch: pytest
     )
     monkeypatch.setattr("nutch2py.table.embedded.embedded_due_index.CHUNK", 1_000)
     assert table.due_index().count([TimeSpan(0, ROWS)], 10 * ROWS) == ROWS
-    assert looks.count(mapped_memory.PIECE_READS) == 3
+    assert looks.count(resident_pages.PIECE_READS) == 3
 
 
 def test_concurrent_reader_thread_continues(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,9 +180,9 @@ def test_unsupported_platform_releases_nothing(table: DataStore[WebPage], monkey
     def silent(*_: object, **__: object) -> object:
         raise FileNotFoundError
 
-    monkeypatch.setattr(mapped_memory, "open", silent, raising=False)
+    monkeypatch.setattr(resident_pages, "open", silent, raising=False)
     bounded(monkeypatch, 0)
-    assert mapped_memory.mapped_bytes() == 0
+    assert resident_pages.mapped_bytes() == 0
     assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
 
 
@@ -191,14 +191,14 @@ def test_table_is_not_closed_while_pages_are_released(
 ) -> None:
     """Else other memory could be mapped where its file was, and be emptied."""
     asked, closed, at_once = threading.Event(), threading.Event(), list[bool]()
-    spans = mapped_memory.MappedFiles._address_ranges
+    spans = resident_pages.MappedFiles._address_ranges
 
     def close() -> None:
         asked.set()
         discard(Path(table.location.partition(":")[2]) / table.name)
         closed.set()
 
-    def slow(files: mapped_memory.MappedFiles) -> Iterator[tuple[int, int]]:
+    def slow(files: resident_pages.MappedFiles) -> Iterator[tuple[int, int]]:
         found = [*spans(files)]
         if not asked.is_set():
             thread.start()
@@ -208,7 +208,7 @@ def test_table_is_not_closed_while_pages_are_released(
 
     thread = threading.Thread(target=close)
     bounded(monkeypatch, 0)
-    monkeypatch.setattr(mapped_memory.MappedFiles, "_address_ranges", slow)
+    monkeypatch.setattr(resident_pages.MappedFiles, "_address_ranges", slow)
     assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
     thread.join()
     assert at_once == [False]
@@ -222,9 +222,9 @@ def test_foreign_mapped_files_do_not_cause_repeated_release(
 ) -> None:
     """An index that is mapped, too, would have every transaction look for pages that are not there."""
     held, looks = [300], list[int]()
-    monkeypatch.setattr(mapped_memory, "READS_PER_CHECK", 1)
-    monkeypatch.setattr(mapped_memory, "mapped_bytes", lambda: held[0] * MEGABYTE)
-    monkeypatch.setattr(mapped_memory.MappedFiles, "_address_ranges", lambda _: looks.append(1) or ())
+    monkeypatch.setattr(resident_pages, "READS_PER_CHECK", 1)
+    monkeypatch.setattr(resident_pages, "mapped_bytes", lambda: held[0] * MEGABYTE)
+    monkeypatch.setattr(resident_pages.MappedFiles, "_address_ranges", lambda _: looks.append(1) or ())
     for _ in range(10):
         assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
     assert len(looks) == 1
@@ -234,9 +234,9 @@ def test_foreign_mapped_files_do_not_cause_repeated_release(
 
 
 def test_missing_smaps_does_not_fail(table: DataStore[WebPage], monkeypatch: pytest.MonkeyPatch) -> None:
-    def silent(_: mapped_memory.MappedFiles) -> Iterator[tuple[int, int]]:
+    def silent(_: resident_pages.MappedFiles) -> Iterator[tuple[int, int]]:
         raise PermissionError
 
     bounded(monkeypatch, 0)
-    monkeypatch.setattr(mapped_memory.MappedFiles, "_address_ranges", silent)
+    monkeypatch.setattr(resident_pages.MappedFiles, "_address_ranges", silent)
     assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
