@@ -205,12 +205,21 @@ def _searchlog_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-source", "--source", choices=("page", "api"), help="only searches of the search page, or of the search API"
     )
+    parser.add_argument(
+        "-learn",
+        "--learn",
+        action="store_true",
+        help="learn click factors of pages, for index-clicks",
+    )
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
 
 
 def _searchlog(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.search.search_log.click_model import learn_and_store
     from nutch2py.search.search_log.search_log_report import print_search_quality
 
+    if args.learn:
+        return learn_and_store(conf, args.days, args.source or "page")
     return print_search_quality(conf, args.days, args.top, args.source, args.json)
 
 
