@@ -48,6 +48,8 @@ _SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's wei
 _MAX_PHRASE_WORDS = 8  # words
 _MAX_PAIRS = 16
 _MIN_PREFIX_LENGTH = 2
+_COMPOUND_PART_WEIGHT = 0.4
+"""Weight of a document with all parts of a compound next to one with the compound."""
 _MAX_WORDS_NEXT_TO_QUOTES = 3
 """Words without quotes up to which quotes demand; in a sentence they are punctuation."""
 _MAX_RARE_FREQUENCY = 2
@@ -75,6 +77,7 @@ _MEDIA_TYPES = {
     "xml": "application/xml",
 }
 """Media types of ``filetype:`` whose subtype is not the extension; ``type`` has the subtypes as values, too."""
+_PUNCTUATION_AROUND = re.compile(r"^\W+|\W+$")
 IndexTerm = tuple[str, str]
 """A field and a term."""
 
@@ -186,7 +189,8 @@ class QueryPlanner:
         return planned.corrected_query
 
     def is_filler(self, word: str) -> bool:
-        """Return whether a word says little in a language of the index: the, wie, 什么."""
+        """Return whether a word says little in a language of the index: the, wie, 什么; punctuation is ignored."""
+        word = _PUNCTUATION_AROUND.sub("", word)
         return is_filler_word(word, self.languages) or word.lower() in self.settings.fillers
 
     def query_words(self, text: TextNode) -> list[QueryWord]:
@@ -285,7 +289,7 @@ class _PlanBuilder:
         for text, units in self._units.items():
             if text.field in EXACT_FIELDS or text.field == "id":
                 continue
-            for row in (row for unit in units for alternative in unit.alternatives for row in alternative):
+            for row in (row for unit in units for rows in (*unit.alternatives, unit.parts) for row in rows):
                 for term in (*row, *(self._analyzer.compound_parts(row[0]) if len(row) == 1 else ())):
                     yield from self._fields_with(text.field, term)
 
@@ -459,13 +463,18 @@ class _PlanBuilder:
         weighed = self._weigh(rows, shared)
         if is_filler:
             weighed = [clause._replace(weight=clause.weight * self._settings.filler_weight) for clause in weighed]
+        for terms in unit.parts:
+            parts = [self._weigh([*self._iter_clauses((term,), field)]) for term in terms]
+            if all(parts):
+                lower = ([each._replace(weight=each.weight * _COMPOUND_PART_WEIGHT) for each in some] for some in parts)
+                multiple.append(BooleanClause(must=tuple(map(self._dis_max, lower))))
         if not multiple:
             sums = [sum(self._term_idf(clause.field, term) for term in clause.terms) for clause in weighed]
             idf = shared if shared is not None else min(sums, default=0.0)
             unmatched = rows or [*self._iter_clauses(unit.alternatives[0][0], field)]
             return _PlannedWord(self._dis_max(weighed or unmatched), idf, bool(weighed))
         plans = [*([self._dis_max(weighed)] if weighed else []), *multiple]
-        return _PlannedWord(_any_of(plans) or self._dis_max(rows), shared or 0.0, True)
+        return _PlannedWord(_any_of(plans) or self._dis_max(rows), shared or 0.0, bool(plans))
 
     def _add_corrections(self, word: _PlannedWord, corrections: Sequence[Correction]) -> _PlannedWord:
         """Return the plan of a word with those of similar words, which weigh less."""
