@@ -16,6 +16,7 @@ from nutch2py.control_room.page_responses import TemplatePage, render_error_page
 from nutch2py.errors import InputError, NutchError
 from nutch2py.rest.access.tokens import Caller, Role
 from nutch2py.rest.dispatch.authorization import Authorizer
+from nutch2py.rest.dispatch.request_body import read_body
 from nutch2py.rest.http_error import HttpError, storage_error
 from nutch2py.rest.job_control.job_requests import CrawlRequest
 
@@ -52,7 +53,7 @@ async def _run_action(authorizer: Authorizer, action: Callable[[FormData, Caller
     try:
         caller = authorizer.authorize(request, Role.RUN, modifies=True)
         caller_name = caller.name
-        text = (await authorizer.read_body(request)).decode("utf-8", "replace")
+        text = (await read_body(request, authorizer.context.conf)).decode("utf-8", "replace")
         try:
             form = dict(parse_qsl(text, max_num_fields=_MAX_FORM_FIELDS))
         except ValueError:

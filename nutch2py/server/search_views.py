@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute, Route
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.rest.access.rate_limiter import RateLimiter, rate_limit_key
-from nutch2py.rest.dispatch.thread_limit import ThreadLimit
 from nutch2py.rest.http_error import HttpError
 from nutch2py.search.query.query_hints import find_query_hints
 from nutch2py.search.query.query_plan import SearchOptions
@@ -30,6 +29,7 @@ from nutch2py.server.search_request import SearchRequest, build_url
 from nutch2py.server.search_templates import RESULTS_PER_PAGE, SearchTemplates, is_safe_link
 from nutch2py.server.theme import Theme
 from nutch2py.server.translations import Translations, negotiate_language
+from nutch2py.support.thread_limit import ThreadLimit
 
 _MAX_ROWS = 100
 _MAX_THREADS = 32

@@ -26,8 +26,8 @@ from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage
 from nutch2py.rest.access.tokens import Role, add_token
 from nutch2py.rest.dispatch.sse import SharedPoller
-from nutch2py.rest.dispatch.thread_limit import ThreadLimit
 from nutch2py.server.http_server import HttpServer
+from nutch2py.support.thread_limit import ThreadLimit
 from nutch2py.table import open_store
 from nutch2py.table.embedded.embedded_store import EmbeddedStore
 from nutch2py.url.keys import reverse_url

@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse, Response
 from nutch2py.errors import StoreError
 from nutch2py.rest.context import RestContext
 from nutch2py.rest.dispatch.sse import MAX_STREAMS, EventStreams, SharedPoller, event_stream
-from nutch2py.rest.dispatch.thread_limit import ThreadLimit
 from nutch2py.rest.http_error import HttpError
+from nutch2py.support.thread_limit import ThreadLimit
 from tests.rest.conftest import settings
 
 SCOPE = {"type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}}

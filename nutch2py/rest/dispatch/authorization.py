@@ -1,4 +1,4 @@
-"""Authorization of requests: roles, rate limits, body size and cross-site checks."""
+"""Authorization of requests: roles, rate limits and cross-site checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from http import HTTPStatus
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from nutch2py.errors import ConfigurationError
@@ -15,9 +15,9 @@ from nutch2py.rest.access.rate_limiter import RateLimiter, rate_limit_key
 from nutch2py.rest.access.tokens import Caller, Role
 from nutch2py.rest.context import RestContext
 from nutch2py.rest.dispatch.sse import EventStreams
-from nutch2py.rest.dispatch.thread_limit import ThreadLimit
 from nutch2py.rest.http_error import HttpError
 from nutch2py.search.cors import CorsPolicy
+from nutch2py.support.thread_limit import ThreadLimit
 
 _MAX_THREADS = 16
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="nutch2py", charset="UTF-8"'}
@@ -40,7 +40,6 @@ class Authorizer:
         self.context = context
         self.thread_limit = ThreadLimit(_MAX_THREADS)
         self.event_streams = EventStreams()
-        self._max_body_bytes = context.conf.get_int("rest.body.max.bytes", 1 << 20)
         self._origins = CorsPolicy.from_conf(context.conf)
         self.rate_limiter = RateLimiter(context.conf.get_float("rest.requests.per.second", 50.0))
         self._requires_search_key = context.conf.get_bool("search.keys.required", False)
@@ -114,20 +113,3 @@ class Authorizer:
         """Return the response to a CORS preflight request."""
         headers = self._origins.preflight_headers(request_origin(request), methods)
         return Response(status_code=HTTPStatus.NO_CONTENT, headers={"Allow": ", ".join(methods), **headers})
-
-    async def read_body(self, request: Request) -> bytes:
-        """Return the body of a request; raise HttpError when it is longer than ``rest.body.max.bytes``."""
-        message = f"a body has at most {self._max_body_bytes:,} bytes (rest.body.max.bytes)"
-        length = request.headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self._max_body_bytes:
-            raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-        parts, size = [], 0
-        try:
-            async for part in request.stream():
-                size += len(part)
-                if size > self._max_body_bytes:
-                    raise HttpError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-                parts.append(part)
-        except ClientDisconnect:
-            raise HttpError(HTTPStatus.BAD_REQUEST, "the request body is incomplete") from None
-        return b"".join(parts)

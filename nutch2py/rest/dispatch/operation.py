@@ -22,6 +22,7 @@ from nutch2py.errors import IndexingError, InputError, LockedError, NutchError, 
 from nutch2py.rest.access.tokens import Caller, Role
 from nutch2py.rest.context import RestContext
 from nutch2py.rest.dispatch.authorization import Authorizer
+from nutch2py.rest.dispatch.request_body import read_body
 from nutch2py.rest.http_error import HttpError, storage_error
 from nutch2py.rest.job_control.job_requests import Identifier, PropertyName
 
@@ -76,7 +77,7 @@ class Operation:
         try:
             caller = authorizer.authorize(request, self.role, self.modifies)
             caller_name = caller.name
-            body = await authorizer.read_body(request) if self.body_type is not None else b""
+            body = await read_body(request, context.conf) if self.body_type is not None else b""
             call = ApiCall(
                 context,
                 caller,

@@ -11,8 +11,8 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from nutch2py.errors import NutchError
-from nutch2py.rest.dispatch.thread_limit import ThreadLimit
 from nutch2py.rest.http_error import HttpError
+from nutch2py.support.thread_limit import ThreadLimit
 
 T = TypeVar("T")
 MAX_STREAMS = 16
