@@ -37,7 +37,7 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.search.query.query_language import parse_query
 from nutch2py.search.results.snippet import make_snippet
 from nutch2py.support.http_date import parse_http_date
-from nutch2py.table.table_export import decode_row
+from nutch2py.table.table_import import decode_row
 from tests.fuzz.targets import TARGETS
 from tests.growth import Shape, assert_linear, repeated, repetitions
 from tests.indexer.pages import doc, page

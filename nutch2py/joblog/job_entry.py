@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+import msgspec
+
 from nutch2py.joblog.table_stats import TableStats
 
 
@@ -67,3 +69,21 @@ class JobEntry:
     cpu_ms: int = 0
     peak_bytes: int = 0
     table_stats: TableStats | None = None
+
+
+class StoredJobEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A row: the entry, and the identity of its process and lock for liveness checks.
+
+    Attributes:
+        entry: The entry.
+        token: Lock token, "" for none.
+        machine: Machine id of the process.
+        started: Start time of the process, as the system reports it.
+        lease: Lease of the lock in seconds.
+    """
+
+    entry: JobEntry
+    token: str = ""
+    machine: str = ""
+    started: str = ""
+    lease: float = 60.0

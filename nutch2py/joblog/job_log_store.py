@@ -7,7 +7,6 @@ job cannot log its end, so readers check whether jobs in state ``running`` are a
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,40 +14,17 @@ from dataclasses import replace
 import msgspec
 
 from nutch2py.errors import InputError, StoreError
-from nutch2py.joblog.job_entry import JobEntry, JobState
+from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
+from nutch2py.joblog.job_liveness import is_dead
 from nutch2py.joblog.stored_json import decode_stored, rename_counters
 from nutch2py.mapreduce.lock_check import LOCKS_KEY, decode_holders
 from nutch2py.records.webpage import DerivedRow
-from nutch2py.support.clock import now_ms
-from nutch2py.support.process_identity import ProcessIdentity, process_start_time
 from nutch2py.table import DataStore, KeyRange, TableQuery, prefix_range
 
 KEY_PREFIX = "job/"
-SILENT_LEASES = 10
-"""Leases without a heartbeat after which a job of another machine counts as killed; clocks may differ."""
 _COMPLEMENT = str.maketrans("0123456789abcdef", "fedcba9876543210")
 _ENTRY_ID = re.compile(r"[0-9]{13}-[0-9a-f]{6}")
 _DATA = frozenset({DerivedRow.data})
-OWN_RUNNING_IDS: set[str] = set()
-"""Ids of the jobs that run in this process."""
-
-
-class StoredJobEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A row: the entry, and the identity of its process and lock for liveness checks.
-
-    Attributes:
-        entry: The entry.
-        token: Lock token, "" for none.
-        machine: Machine id of the process.
-        started: Start time of the process, as the system reports it.
-        lease: Lease of the lock in seconds.
-    """
-
-    entry: JobEntry
-    token: str = ""
-    machine: str = ""
-    started: str = ""
-    lease: float = 60.0
 
 
 def entry_key(entry_id: str) -> str:
@@ -119,11 +95,10 @@ def _with_actual_state(store: DataStore[DerivedRow], found: list[StoredJobEntry]
     entries = []
     for stored in found:
         latest = stored
-        if _is_dead(
-            stored, held_tokens
-        ):  # or it finished after the read: a job logs its end before it releases its lock
+        if is_dead(stored, held_tokens):
+            # or it finished after the read: a job logs its end before it releases its lock
             latest = _get_entry(store, stored.entry.id) or stored
-        killed = latest.entry.state == JobState.RUNNING and _is_dead(latest, held_tokens)
+        killed = latest.entry.state == JobState.RUNNING and is_dead(latest, held_tokens)
         entries.append(replace(latest.entry, state=JobState.KILLED) if killed else latest.entry)
     return entries
 
@@ -135,24 +110,6 @@ def read_held_tokens(store: DataStore[DerivedRow]) -> frozenset[str] | None:
         return frozenset(holder.token for holder in decode_holders(row.data if row is not None else None))
     except StoreError:
         return None
-
-
-def _is_dead(stored: StoredJobEntry, held_tokens: frozenset[str] | None) -> bool:
-    """Return whether a job in state ``running`` is dead.
-
-    A local job is dead if its process is gone; a remote job if its lock is gone or its heartbeat is too old.
-    """
-    entry = stored.entry
-    if entry.state != JobState.RUNNING:
-        return False
-    process = ProcessIdentity(entry.host, stored.machine, entry.pid, stored.started)
-    if process.is_local():
-        if entry.pid == os.getpid():
-            return stored.started != process_start_time(entry.pid) or entry.id not in OWN_RUNNING_IDS
-        return process.has_exited()
-    if stored.token and held_tokens is not None and stored.token not in held_tokens:
-        return True
-    return now_ms() - entry.last_seen > SILENT_LEASES * stored.lease * 1000
 
 
 def delete_old_entries(store: DataStore[DerivedRow], max_entries: int) -> int:

@@ -2,7 +2,7 @@
 
 A job reads and writes only within the block of :func:`open_job`, which gives it the tables of the crawl. So no job can
 forget to lock its resources (:mod:`nutch2py.jobs.locking.lock_scopes`), to finish an interrupted update
-(:mod:`nutch2py.jobs.batches.update_journal`), or to reject an unknown crawl or batch before it creates tables for a
+(:mod:`nutch2py.jobs.interrupted_updates`), or to reject an unknown crawl or batch before it creates tables for a
 mistyped name.
 """
 
@@ -16,10 +16,10 @@ from typing import NamedTuple
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import LockedError, NutchError, StoreError, UnknownBatchError
 from nutch2py.joblog.job_recorder import JobRecorder, record_job
-from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchRecord, BatchState
-from nutch2py.jobs.batches.update_journal import finish_interrupted_update
+from nutch2py.jobs.batches.batch_lists import BatchListStore
+from nutch2py.jobs.interrupted_updates import finish_interrupted_updates
 from nutch2py.jobs.locking.job_lock import ConflictFinder, hold_job_lock
-from nutch2py.jobs.locking.lock_scopes import READ, UPDATEDB, LockScope, scopes_conflict
+from nutch2py.jobs.locking.lock_scopes import READ, LockScope
 from nutch2py.jobs.stats.kept_stats import snapshot_table_stats
 from nutch2py.mapreduce.driver import raise_on_sigterm
 from nutch2py.mapreduce.job_parameters import ALL, REINDEX, BatchParameters
@@ -83,7 +83,7 @@ def open_job(
     else:
         require_crawl_table(store)
     if scope.is_read_only:
-        _finish_interrupted_updates(conf, lists, lists.list_records(), READ)
+        finish_interrupted_updates(conf, lists, lists.list_records(), READ)
         with nullcontext() if scope is READ else record_job(JobRecorder(conf, scope.name, is_quiet=True)):
             yield CrawlTables(store, lists)
         return
@@ -100,7 +100,7 @@ def open_job(
             recorder.finish(error)
             raise
         stack.enter_context(record_job(recorder, held.token, partial(snapshot_table_stats, store)))
-        _finish_interrupted_updates(conf, lists, held.batch_records, scope)
+        finish_interrupted_updates(conf, lists, held.batch_records, scope)
         unknown = None
         if mark is not None and batch_id not in (ALL, REINDEX) and not _is_known_batch(store, lists, batch_id, mark):
             unknown = UnknownBatchError(
@@ -126,36 +126,6 @@ def require_crawl_table(store: DataStore[WebPage]) -> None:
     """Raise :class:`StoreError` when the crawl does not exist."""
     if not store.exists():
         raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
-
-
-def finish_interrupted_updates(conf: Configuration) -> None:
-    """Finish the committed updates of killed updatedb jobs, as every job does at its start."""
-    lists = BatchListStore(conf)
-    _finish_interrupted_updates(conf, lists, lists.list_records(), READ)
-
-
-def _finish_interrupted_updates(
-    conf: Configuration, batch_lists: BatchListStore, records: list[BatchRecord], scope: LockScope
-) -> None:
-    """Finish waiting journals, under the lock of their updatedb.
-
-    When that lock is not available, a running job writes the journal, or works on the rows that it changes. A job with
-    a scope that allows an updatedb of that batch then continues. It reads rows of which some are changed and some are
-    not yet, as during any updatedb, and the holder of the lock or the next job finishes the journal. Any other job
-    would compute from rows that the journal is yet to change, and is rejected.
-    """
-    for record in records:
-        if record.state != BatchState.APPLYING:
-            continue
-        update = UPDATEDB.for_batch(record.batch_id)
-        try:
-            with hold_job_lock(conf, batch_lists, update) as own:
-                current = batch_lists.get_record(record.batch_id)
-                if current is not None and current.state == BatchState.APPLYING:
-                    finish_interrupted_update(conf, record.batch_id, own.check_held)
-        except LockedError:
-            if scopes_conflict(scope.exclusive, scope.shared, update.exclusive, update.shared):
-                raise
 
 
 def _is_known_batch(store: DataStore[WebPage], batch_lists: BatchListStore, batch_id: str, mark: Mark) -> bool:

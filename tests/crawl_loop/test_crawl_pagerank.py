@@ -13,8 +13,8 @@ from nutch2py import Crawl
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl_loop.link_changes import LinkChanges
-from nutch2py.joblog.job_entry import JobEntry, JobState
-from nutch2py.joblog.job_log_store import StoredJobEntry, encode_entry, entry_key
+from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
+from nutch2py.joblog.job_log_store import encode_entry, entry_key
 from nutch2py.mapreduce.job_parameters import REINDEX
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.table import open_store

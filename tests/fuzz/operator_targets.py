@@ -19,7 +19,7 @@ def cells() -> Run:
     from nutch2py.records.cells import decode_parse_status, decode_protocol_status
     from nutch2py.records.record import MapField
     from nutch2py.records.webpage import Host, WebPage
-    from nutch2py.table.table_export import decode_row
+    from nutch2py.table.table_import import decode_row
 
     def run(data: bytes) -> None:
         for decode in (decode_parse_status, decode_protocol_status):

@@ -21,16 +21,9 @@ from nutch2py import Crawl
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError, LockedError, NutchError, StoreError, UnknownBatchError
 from nutch2py.joblog import job_log_store, job_recorder
-from nutch2py.joblog.job_entry import JobEntry, JobState
-from nutch2py.joblog.job_log_store import (
-    KEY_PREFIX,
-    SILENT_LEASES,
-    StoredJobEntry,
-    delete_old_entries,
-    encode_entry,
-    entry_key,
-    read_entries,
-)
+from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
+from nutch2py.joblog.job_liveness import SILENT_LEASES
+from nutch2py.joblog.job_log_store import KEY_PREFIX, delete_old_entries, encode_entry, entry_key, read_entries
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
 from nutch2py.jobs.job_context import open_job
 from nutch2py.jobs.locking import lock_scopes

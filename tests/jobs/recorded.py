@@ -17,7 +17,8 @@ from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState, put_li
 from nutch2py.records.cells import decode_int, decode_long, encode_long
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.table import MarkCondition, TableQuery, open_store
-from nutch2py.table.table_export import export_table, import_table
+from nutch2py.table.table_export import export_table
+from nutch2py.table.table_import import import_table
 from tests.parser.test_recording import left_out
 
 Row = dict[str, list[object]]

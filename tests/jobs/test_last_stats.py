@@ -13,8 +13,8 @@ import pytest
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl import Crawl
-from nutch2py.joblog.job_entry import JobEntry, JobState
-from nutch2py.joblog.job_log_store import KEY_PREFIX, StoredJobEntry, encode_entry, entry_key
+from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
+from nutch2py.joblog.job_log_store import KEY_PREFIX, encode_entry, entry_key
 from nutch2py.joblog.stored_overview import load_table_stats, store_table_stats
 from nutch2py.jobs.locking import lock_scopes
 from nutch2py.jobs.locking.lock_scopes import STATS_CHANGING_JOBS, LockScope

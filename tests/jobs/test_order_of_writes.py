@@ -14,7 +14,7 @@ from nutch2py.jobs.batches.batch_lists import BatchListStore
 from nutch2py.jobs.fetch.fetch_job import fetch
 from nutch2py.jobs.generate.generate_job import generate
 from nutch2py.jobs.index.index_job import index
-from nutch2py.jobs.job_context import finish_interrupted_updates
+from nutch2py.jobs.interrupted_updates import finish_all_interrupted_updates
 from nutch2py.jobs.parse_job import parse
 from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.records.cells import ParseStatus
@@ -152,7 +152,7 @@ def test_interrupted_update_is_finished_by_next_job(
         if [state.state for state in lists.list_records()] == ["generated"]:
             continue  # before the commit point: nothing has happened
         committed += 1
-        finish_interrupted_updates(small)
+        finish_all_interrupted_updates(small)
         assert [(state.batch_id, state.state) for state in lists.list_records()] == [("b", "updated")], f"write {count}"
         rest = [key for key, _ in lists.store.scan(TableQuery(None)) if key.startswith(("u/", "j/"))]
         assert rest == [], f"write {count}"

@@ -27,7 +27,7 @@ from nutch2py.jobs.hostdb.hostdb_jobs import updatehostdb
 from nutch2py.jobs.index.clean_job import clean
 from nutch2py.jobs.index.index_job import index
 from nutch2py.jobs.inject.inject_job import inject
-from nutch2py.jobs.job_context import finish_interrupted_updates
+from nutch2py.jobs.interrupted_updates import finish_all_interrupted_updates
 from nutch2py.jobs.pagerank.pagerank_job import pagerank
 from nutch2py.jobs.parse_job import parse
 from nutch2py.jobs.readdb.readdb_commands import print_batches, print_stats
@@ -345,14 +345,14 @@ class TestJournal:
         state = lists.get_record(BATCH)
         assert state is not None
         for _ in range(3):
-            finish_interrupted_updates(killed)
+            finish_all_interrupted_updates(killed)
             with lists.store.batch() as batch:
                 for key, data in kept:
                     entry = DerivedRow()
                     entry.data = data
                     batch.put(key, entry)
             lists.set_state(BATCH, BatchState.APPLYING, state.count)
-        finish_interrupted_updates(killed)
+        finish_all_interrupted_updates(killed)
         assert pages(killed)[B].score == 1.0
 
     def test_journal_without_commit_is_discarded(self, conf: Configuration) -> None:

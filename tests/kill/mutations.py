@@ -58,9 +58,9 @@ MUTATIONS = {
             (
                 Change(
                     "jobs/job_context.py",
-                    "        _finish_interrupted_updates(conf, lists, held.batch_records, scope)\n",
+                    "        finish_interrupted_updates(conf, lists, held.batch_records, scope)\n",
                     '        if scope.name != "index":\n'
-                    "            _finish_interrupted_updates(conf, lists, held.batch_records, scope)\n",
+                    "            finish_interrupted_updates(conf, lists, held.batch_records, scope)\n",
                 ),
             ),
         ),

@@ -115,7 +115,7 @@ def test_unwritable_archive_path_is_named_in_error(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationError, match=r"set mapreduce\.package to a place that can be written"):
-        archive.build_package(
+        archive.write_package_archive(
             configuration(tmp_path, **{"mapreduce.package": str(tmp_path / "file" / "package.tar.gz")})
         )
 

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from nutch2py.scoring.navigation_links import (
+from nutch2py.scoring.navigation_criterion import (
     MIN_ALLOWED_LINKS,
     max_linking_pages,
     navigation_mask,

@@ -10,7 +10,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.records.webpage import ProtocolStatus, WebPage
 from nutch2py.table import open_store
 from nutch2py.table.table_copy import copy_table
-from nutch2py.table.table_export import export_table, import_table
+from nutch2py.table.table_export import export_table
+from nutch2py.table.table_import import import_table
 
 _numbers = itertools.count()
 

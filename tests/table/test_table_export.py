@@ -11,7 +11,8 @@ from nutch2py.errors import InputError, StoreError
 from nutch2py.records.webpage import Host, WebPage
 from nutch2py.table import open_store
 from nutch2py.table.table_copy import copy_table
-from nutch2py.table.table_export import BadLineCounter, ImportLimits, export_table, import_table
+from nutch2py.table.table_export import export_table
+from nutch2py.table.table_import import BadLineCounter, ImportLimits, import_table
 
 
 @pytest.fixture

@@ -28,7 +28,6 @@ from nutch2py.jobs.batches.batch_lists import (
     BatchListStore,
     BatchRecord,
     BatchState,
-    StaleMarkChecker,
     candidate_prefix,
 )
 from nutch2py.jobs.batches.bulk_delete import bulk_delete_batch
@@ -48,6 +47,7 @@ from nutch2py.jobs.generate.due_scan import (
     GenerateInput,
     run_selection_job,
 )
+from nutch2py.jobs.generate.stale_marks import StaleMarkChecker
 from nutch2py.jobs.generate.top_n import (
     NO_LIMIT,
     SEPARATOR,

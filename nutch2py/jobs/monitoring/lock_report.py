@@ -1,4 +1,4 @@
-"""Reports the locks of a crawl, and releases locks of dead jobs."""
+"""Reports the locks of a crawl, for the commands ``readdb -locks`` and ``unlock``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 import orjson
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import LockedError, UsageError
+from nutch2py.errors import UsageError
 from nutch2py.jobs.batches.batch_lists import BatchListStore
 from nutch2py.jobs.job_context import require_crawl_table
-from nutch2py.jobs.locking.job_lock import is_alive_here, remove_locks, wait_until_known_alive
+from nutch2py.jobs.locking.job_lock import is_alive_here
+from nutch2py.jobs.locking.unlock import release_locks
 from nutch2py.jobs.nutch_log_lines import format_time
 from nutch2py.mapreduce.lock_check import LockHolder
 from nutch2py.records.webpage import WebPage
@@ -78,28 +79,8 @@ def print_locks(conf: Configuration, as_json: bool = False) -> int:
 
 
 def unlock(conf: Configuration, lock_id: str = "", *, all_locks: bool = False, force: bool = False) -> list[LockReport]:
-    """Release the lock ``lock_id``, or ``all_locks``, of dead jobs; return the released locks.
-
-    Waits one lease for a job of another machine: without a heartbeat it counts as dead. Live jobs keep their locks,
-    and :class:`LockedError` is raised after the others are released. With ``force`` a live job loses its lock, and
-    stops before its next write.
-    """
+    """Release locks of dead jobs (:func:`nutch2py.jobs.locking.unlock.release_locks`); return the released locks."""
     if bool(lock_id) == all_locks:
         raise UsageError("name one lock by its id, or give -all; readdb -locks lists them")
     require_crawl_table(open_store(conf, WebPage))
-    lists = BatchListStore(conf)
-    holders = [holder for holder in lists.read_lock_holders() if all_locks or holder.token == lock_id]
-    if lock_id and not holders:
-        raise UsageError(f"there is no lock {lock_id}: it is already released; readdb -locks lists the held locks")
-    living = [] if force else [holder for holder in holders if wait_until_known_alive(lists, holder)]
-    freed = [holder for holder in holders if holder not in living]
-    if freed:
-        remove_locks(lists, {holder.token for holder in freed})
-    for holder in freed:
-        print_output(
-            f"unlock: {holder.job} {holder.batch or '-'} on {holder.host} (process {holder.pid}) has lost its lock"
-        )
-    if living:
-        names = ", ".join(f"{holder.job} on {holder.host} (process {holder.pid})" for holder in living)
-        raise LockedError(f"{names} is alive and keeps its lock: stop the process, or release the lock with -force")
-    return [LockReport.from_holder(holder) for holder in freed]
+    return [LockReport.from_holder(holder) for holder in release_locks(BatchListStore(conf), lock_id, force=force)]

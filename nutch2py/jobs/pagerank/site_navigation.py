@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nutch2py.scoring.navigation_links import max_linking_pages, navigation_mask, site_navigation_mask
+from nutch2py.scoring.navigation_criterion import max_linking_pages, navigation_mask, site_navigation_mask
 from nutch2py.scoring.pagerank_model import LinkArrays
 from nutch2py.url.keys import reversed_host_of_key
 

@@ -20,7 +20,8 @@ from nutch2py.table import TableQuery, open_store, table_name
 from nutch2py.table.due_index import DueIndexMaintenance
 from nutch2py.table.row_validation import validate_cell
 from nutch2py.table.table_copy import copy_table
-from nutch2py.table.table_export import BadLineCounter, ImportLimits, export_rows, export_table, import_table
+from nutch2py.table.table_export import export_rows, export_table
+from nutch2py.table.table_import import BadLineCounter, ImportLimits, import_table
 from nutch2py.url.filters.url_filters import URLFilters
 from nutch2py.url.keys import reverse_url, unreverse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers

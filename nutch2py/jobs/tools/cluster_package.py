@@ -14,7 +14,7 @@ def build_package(conf: Configuration, path: Path | None = None) -> int:
     if path is not None:
         conf = conf.copy()
         conf.set("mapreduce.package", str(path.absolute()))
-    target, manifest = archive.build_package(conf)
+    target, manifest = archive.write_package_archive(conf)
     size = target.stat().st_size / 1e6
     print(
         f"package: {target} ({size:.0f} MB): nutch2py {manifest.version}, {len(manifest.libraries)} libraries, "

@@ -133,7 +133,7 @@ def check_package(conf: Configuration) -> PackageManifest:
     return manifest
 
 
-def build_package(conf: Configuration) -> tuple[Path, PackageManifest]:
+def write_package_archive(conf: Configuration) -> tuple[Path, PackageManifest]:
     """Build the archive; return its path and manifest. An existing archive is replaced when the new one is complete."""
     path = archive_path(conf)
     manifest = expected_manifest(conf)

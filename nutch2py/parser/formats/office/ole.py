@@ -16,7 +16,7 @@ from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
 from nutch2py.parser.formats.excel.biff import read_workbook
 from nutch2py.parser.formats.excel.ooxml_decryption import decrypt_package
 from nutch2py.parser.formats.office.outlook import read_message
-from nutch2py.parser.formats.office.powerpoint import read_slides
+from nutch2py.parser.formats.office.ppt import read_slides
 from nutch2py.parser.formats.unpack_budget import UnpackBudget, unpack_budget
 from nutch2py.parser.formats.word.msword import read_word
 from nutch2py.records.webpage import WebPage
