@@ -200,15 +200,14 @@ class CrawlReader:
         Raise :class:`~nutch2py.errors.IndexingError` when the index does not exist or is empty.
         """
         from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
-        from nutch2py.search.search_service import search, search_backend_name
+        from nutch2py.search.search_backends import search_backend_name
+        from nutch2py.search.search_service import search
 
         with self._use_reporter():
             if search_backend_name(self.conf) != "embedded":
                 return search(self.conf, query, start, rows)
-            if self._searcher is None:
-                self._searcher = EmbeddedSearcher(self.conf)
-            else:
-                self._searcher.reload()  # for documents that were indexed since
+            # reopened for documents that were indexed since
+            self._searcher = EmbeddedSearcher(self.conf) if self._searcher is None else self._searcher.reopen()
             return search(self.conf, query, start, rows, self._searcher)
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from bench.ranking.crawl import Crawl
 from bench.ranking.variants import Weight
 from nutch2py.backends.servers.solr_client import SolrClient
 from nutch2py.conf.configuration import Configuration
-from nutch2py.search.search_service import make_server_searcher
+from nutch2py.search.search_backends import make_server_searcher
 
 
 class Solr:
@@ -38,6 +38,6 @@ class Solr:
         conf = Configuration.load(overrides={**crawl.properties, **here, **settings})
         with closing(make_server_searcher(conf)) as searcher:
             return {
-                query: [(hit.score, str(hit.fields["url"])) for hit in searcher.search(query, 0, 60)[1]]
+                query: [(hit.score, str(hit.fields["url"])) for hit in searcher.find_documents(query, 60)]
                 for query in crawl.collection.all_queries
             }

@@ -127,6 +127,6 @@ def same_order(found: Sequence[tuple[float, str]], expected: Sequence[str], n: i
 def _searched(crawl: Crawl, settings: Mapping[str, str], rows: int) -> dict[str, list[tuple[float, dict[str, object]]]]:
     searcher = EmbeddedSearcher(Configuration.load(overrides={**crawl.properties, **settings}))
     return {
-        query: [(hit.score, hit.fields) for hit in searcher.search(query, 0, rows)[1]]
+        query: [(hit.score, hit.fields) for hit in searcher.find_documents(query, rows)]
         for query in crawl.collection.all_queries
     }

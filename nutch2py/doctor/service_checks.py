@@ -17,8 +17,7 @@ from nutch2py.mapreduce.runners.hadoop.hadoop_client import HadoopClient
 from nutch2py.mapreduce.runners.hadoop.package_archive import check_package
 from nutch2py.mapreduce.runners.hadoop.yarn_applications import find_unfinished_applications
 from nutch2py.records.webpage import Host, WebPage
-from nutch2py.search.search_backends import open_search_backend
-from nutch2py.search.search_service import search_backend_name
+from nutch2py.search.search_backends import open_search_backend, search_backend_name
 from nutch2py.table import DataStore, TableQuery, open_store
 from nutch2py.table.hbase import HBaseStore
 

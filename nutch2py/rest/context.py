@@ -26,7 +26,7 @@ from nutch2py.rest.job_control.seed_lists import SeedListStore
 from nutch2py.rest.job_control.stored_configurations import StoredConfigurations
 from nutch2py.rest.server_metrics import ServerMetrics
 from nutch2py.rest.state_dir import state_dir
-from nutch2py.search.search_backends import SearchBackend, open_search_backend
+from nutch2py.search.search_backends import SearcherManager, open_searcher_manager
 from nutch2py.search.search_log.search_logger import SearchLogger
 from nutch2py.support.reporting import warn
 from nutch2py.table import open_store
@@ -57,9 +57,9 @@ class RestContext:
         self.stop_server: Callable[[], None] = lambda: None
 
     @cached_property
-    def search_backend(self) -> SearchBackend:
-        """The index that the search API queries."""
-        return open_search_backend(self.conf)
+    def searchers(self) -> SearcherManager:
+        """The searchers of the index, for the search page and the search API."""
+        return open_searcher_manager(self.conf)
 
     def authenticate(self, authorization: str) -> Caller | None:
         """Return the caller of a header ``Authorization``; None for a missing or unknown token."""

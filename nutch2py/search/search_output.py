@@ -58,8 +58,7 @@ def search_with_details(
 ) -> SearchOutput:
     """Search the index of ``search.backend``, with the requested details."""
     index = open_search_backend(conf)
-    result = index.search(query, {}, start, rows)
-    counted = index.facets(query, {}) if facets else {}
+    result = index.search(query, start, rows, with_facets=facets)
     explanations = {hit.id: index.explain(query, hit.id) for hit in result.hits} if explain else {}
     corrected_query = result.corrected_query or ("" if result.total else index.correct_query(query))
-    return SearchOutput(result, counted, {key: text for key, text in explanations.items() if text}, corrected_query)
+    return SearchOutput(result, result.facets, {key: text for key, text in explanations.items() if text}, corrected_query)

@@ -29,12 +29,14 @@ from nutch2py.server.search_views import SearchViews
 
 def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
     """Return the application for the crawl of ``conf``. ``is_local``: the server listens on loopback only."""
-    authorizer = Authorizer(RestContext(conf, is_local))
+    context = RestContext(conf, is_local)
+    authorizer = Authorizer(context)
     search = SearchViews(
         conf,
+        lambda: context.searchers,
         authorizer.can_read,
         lambda request: authorizer.authorize(request, Role.SEARCH, False),
-        authorizer.context.search_logger,
+        context.search_logger,
     )
     app = Starlette(
         routes=[

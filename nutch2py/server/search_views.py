@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from nutch2py.rest.http_error import HttpError
 from nutch2py.search.query.query_hints import find_query_hints
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.results.search_results import SearchResult, first_value
-from nutch2py.search.search_backends import SearchBackend, needs_correction, open_search_backend
+from nutch2py.search.search_backends import SearchBackend, SearcherManager, needs_correction
 from nutch2py.search.search_log.logged_search import SearchSource
 from nutch2py.search.search_log.search_logger import SearchLogger
 from nutch2py.server.cached_page import SANDBOX_HEADERS, load_cached_page, query_terms
@@ -69,6 +69,7 @@ class SearchViews:
     def __init__(
         self,
         conf: Configuration,
+        searchers: Callable[[], SearcherManager],
         can_view_control_room: Callable[[Request], bool] = lambda _: False,
         authorize: Callable[[Request], object] = lambda _: None,
         search_logger: SearchLogger | None = None,
@@ -77,11 +78,12 @@ class SearchViews:
 
         Args:
             conf: the configuration of the crawl.
+            searchers: returns the searchers of the index.
             can_view_control_room: returns whether the client of a request may see the control room.
             authorize: raises HttpError for a client that may not use ``/search.json``, or exceeds its rate limit.
             search_logger: logs searches, None for no log.
         """
-        self._can_view_control_room, self._authorize = can_view_control_room, authorize
+        self._searchers, self._can_view_control_room, self._authorize = searchers, can_view_control_room, authorize
         self._search_logger = search_logger
         self._log_limiter = RateLimiter(conf.get_float("search.log.requests.per.second", 2.0))
         self.conf = conf
@@ -89,10 +91,10 @@ class SearchViews:
         self.templates = SearchTemplates(self.theme)
         self._thread_limit = ThreadLimit(_MAX_THREADS)
 
-    @cached_property
-    def backend(self) -> SearchBackend:
-        """The index."""
-        return open_search_backend(self.conf)
+    @property
+    def searchers(self) -> SearcherManager:
+        """The searchers of the index."""
+        return self._searchers()
 
     def routes(self) -> list[BaseRoute]:
         """Return the routes."""
@@ -155,30 +157,26 @@ class SearchViews:
     def _search_page(self, call: _SearchCall) -> Response:
         request, i18n = call.request, call.i18n
         query, filters, start = request.query, request.filters, request.start
-        index = self.backend
-        if not query:
-            return _html_response(self.templates.render_home(i18n, index.count()))
-        if request.sort:
-            result, _ = index.search_with_cursor(
-                query, SearchOptions.from_filters(filters, newest_first=True), start, RESULTS_PER_PAGE
-            )
-        else:
-            result = index.search(query, filters, start, RESULTS_PER_PAGE)
+        options = SearchOptions.from_filters(filters, newest_first=bool(request.sort))
+        is_partial = bool(request.arguments.get("partial"))
         hints, has_control_room = self._query_hints(i18n, query), call.can_view_control_room()
-        if request.arguments.get("partial"):  # while the user types: only hits, also for completions of the last word
-            # The last word is unfinished: its completions mean more than similar words.
-            is_unknown = not result.total or result.corrected_query
-            if is_unknown and (queries := index.suggest(query).queries):
-                result = index.search(queries[0], filters, start, RESULTS_PER_PAGE)
+        with self.searchers.acquire() as index:
+            if not query:
+                return _html_response(self.templates.render_home(i18n, index.count()))
+            result = index.search(query, start, RESULTS_PER_PAGE, options, with_facets=not is_partial)
+            suggestion = ""
+            if is_partial:
+                # The last word is unfinished: its completions mean more than similar words.
+                is_unknown = not result.total or result.corrected_query
+                if is_unknown and (queries := index.suggest(query).queries):
+                    result = index.search(queries[0], start, RESULTS_PER_PAGE, SearchOptions.from_filters(filters))
+            elif not result.corrected_query and needs_correction(result) and not start:
+                suggestion = index.correct_query(query)
+        if is_partial:  # while the user types: only hits, also for completions of the last word
             return _html_response(
                 self.templates.render_results(i18n, request, result, {}, hints=hints, has_control_room=has_control_room)
             )
-        facets = (
-            index.facets(query, filters) if result.total else {name: [(value, 0)] for name, value in filters.items()}
-        )
-        suggestion = ""
-        if not result.corrected_query and needs_correction(result) and not start:
-            suggestion = index.correct_query(query)
+        facets = result.facets if result.total else {name: [(value, 0)] for name, value in filters.items()}
         suggestion = suggestion if suggestion != query else ""
         return _html_response(
             self.templates.render_results(
@@ -203,7 +201,8 @@ class SearchViews:
         """Return OpenSearch suggestions: query, completions, descriptions and URLs."""
         import orjson
 
-        suggestions = self.backend.suggest(call.request.query or "")
+        with self.searchers.acquire() as index:
+            suggestions = index.suggest(call.request.query or "")
         rows = [(query, "", call.base_url + build_url("/", q=query)) for query in suggestions.queries]
         rows += [(title, call.i18n("title"), url) for title, url in suggestions.pages if is_safe_link(url)]
         columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], []]
@@ -224,19 +223,23 @@ class SearchViews:
             call.request.filters,
             min(call.request.get_number("rows", RESULTS_PER_PAGE), _MAX_ROWS),
         )
-        result = self.backend.search(query, filters, call.request.start, rows)
+        with self.searchers.acquire() as index:
+            options = SearchOptions.from_filters(filters)
+            result = index.search(query, call.request.start, rows, options, with_facets=True)
         self._log_search(call, result, "api")
-        facets = {name: dict(values) for name, values in self.backend.facets(query, filters).items()}
+        facets = {name: dict(values) for name, values in result.facets.items()}
         body = orjson.dumps({**result.to_dict(), "filters": filters, "facets": facets})
         return Response(body, headers={"Content-Type": "application/json"})
 
     def _explain_page(self, call: _SearchCall) -> Response:
         i18n, query, key = call.i18n, call.request.query, call.request.key
-        explanation = self.backend.explain(query, key)
+        with self.searchers.acquire() as index:
+            explanation = index.explain(query, key)
+            url = _document_url(index, key)
         if explanation is None:
             return self._message_page(i18n, HTTPStatus.NOT_FOUND, "no_such", "not_by_query", query)
         sentences = explain_score(i18n, query, explanation)
-        values = {"url": self._document_url(key), "query": query, "sentences": sentences, "explanation": explanation}
+        values = {"url": url, "query": query, "sentences": sentences, "explanation": explanation}
         return _html_response(self.templates.render("explain.html", i18n, **values))
 
     def _cached_page(self, call: _SearchCall) -> Response:
@@ -244,9 +247,11 @@ class SearchViews:
         page = load_cached_page(self.conf, key)
         if page.unavailable_reason:
             return self._message_page(i18n, HTTPStatus.NOT_FOUND, "no_cached", page.unavailable_reason, query)
+        with self.searchers.acquire() as index:
+            url = _document_url(index, key)
         terms = [*itertools.islice(query_terms(query), 20)]
         values = {
-            "url": self._document_url(key),
+            "url": url,
             "key": key,
             "query": query,
             "fetch_time": page.fetch_time,
@@ -278,9 +283,6 @@ class SearchViews:
         )
         return Response(body, headers={"Content-Type": "application/opensearchdescription+xml"})
 
-    def _document_url(self, key: str) -> str:
-        return first_value(self.backend.get_document(key) or {}, "url") or key
-
     def _static_file(self, request: Request) -> Response:
         path = request.url.path
         if path == "/logo":
@@ -301,6 +303,10 @@ class SearchViews:
                 return self.message_page(request, HTTPStatus.NOT_FOUND, "no_such", "no_page")
             headers["Cross-Origin-Resource-Policy"] = "cross-origin"
         return Response(data, headers=headers)
+
+
+def _document_url(index: SearchBackend, key: str) -> str:
+    return first_value(index.get_document(key) or {}, "url") or key
 
 
 def _html_response(body: str, status: int = HTTPStatus.OK) -> Response:

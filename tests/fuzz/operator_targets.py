@@ -88,6 +88,7 @@ def _filled() -> Configuration:
 
 def search() -> Run:
     from nutch2py.search.query.query_language import parse_query
+    from nutch2py.search.query.query_plan import SearchOptions
     from nutch2py.search.search_backends import open_search_backend
 
     index = open_search_backend(_filled())
@@ -96,9 +97,7 @@ def search() -> Run:
         query, key = (text(piece)[:1000] for piece in pieces(data, 2))
         parse_query(query)
         with contextlib.suppress(InputError):
-            index.search(query, {"host": key} if key else {}, 0, 5)
-        with contextlib.suppress(InputError):
-            index.facets(query, {})
+            index.search(query, 0, 5, SearchOptions.from_filters({"host": key} if key else {}), with_facets=True)
         with contextlib.suppress(InputError):
             index.explain(query, key or "org.a:http/zh")
         with contextlib.suppress(InputError):

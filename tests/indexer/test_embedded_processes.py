@@ -40,7 +40,7 @@ def test_concurrent_writers_and_searchers_work(conf):
     searcher = EmbeddedSearcher(conf)
     seen = [0]
     while any(process.is_alive() for process in processes):
-        searcher.reload()
+        searcher = searcher.reopen()
         seen.append(searcher.count())
         time.sleep(0.01)
     for process in processes:

@@ -80,17 +80,18 @@ def answers(conf: Configuration) -> dict[str, object]:
     searcher = EmbeddedSearcher(conf)
     found: dict[str, object] = {"count": searcher.count()}
     for query in ("word", "page", "host:host3.org", "12", "pagerank:1.5"):
-        total, hits, _ = searcher.search(query, 0, 100)
-        found[query] = total, sorted([(-round(hit.score, 5), hit.fields) for hit in hits], key=_by_score)
-        found[f"facets {query}"] = searcher.count_facets(query)
+        result = searcher.search(query, 0, 100, with_facets=True)
+        scored = [(-round(hit.score, 5), hit.fields) for hit in result.hits]
+        found[query] = result.total, sorted(scored, key=_by_score)
+        found[f"facets {query}"] = result.facets
     for narrowed in (
         SearchOptions.from_filters({"host": "www.host2.org"}),
         SearchOptions.from_filters({"path": "www.host2.org/folder1/"}),
     ):
-        hits = searcher.search("word", 0, 100, narrowed)[1]
+        hits = searcher.search("word", 0, 100, narrowed).hits
         found[str(narrowed)] = sorted([(-round(hit.score, 5), hit.fields) for hit in hits], key=_by_score)
     found["newest"] = [
-        hit.fields.get("tstamp", "") for hit in searcher.search("word", 0, 100, SearchOptions(newest_first=True))[1]
+        hit.fields.get("tstamp", "") for hit in searcher.search("word", 0, 100, SearchOptions(newest_first=True)).hits
     ]
     return found
 
@@ -177,12 +178,12 @@ def test_older_layout_rewrites_documents(layout: int, conf: Configuration) -> No
 def test_running_searcher_sees_new_scores_after_reload(conf: Configuration) -> None:
     write(conf, [document(number, 1.0) for number in range(10)])
     searcher = EmbeddedSearcher(conf)
-    before = searcher.search("word", 0, 10)
+    before = searcher.search("word").hits
     for score in (2.0, 3.0, 4.0):  # the files of the first are collected meanwhile
         set_scores(conf, {document(0, None).id: score})
-    assert searcher.search("word", 0, 10) == before
+    assert searcher.search("word").hits == before
     assert (searcher.get_document(document(0, None).id) or {})["pagerank"] == "1.0"
-    searcher.reload()
+    searcher = searcher.reopen()
     assert (searcher.get_document(document(0, None).id) or {})["pagerank"] == "4.0"
 
 

@@ -58,7 +58,7 @@ def rank(conf: Configuration, ranks: dict[int, float], mean: float = 1.0) -> Non
 
 
 def documents(conf: Configuration) -> list[tuple[float, dict[str, object]]]:
-    _, hits, _ = EmbeddedSearcher(conf).search("words", 0, 100)
+    hits = EmbeddedSearcher(conf).search("words", 0, 100).hits
     return sorted([(round(hit.score, 5), hit.fields) for hit in hits], key=lambda hit: str(hit[1]["id"]))
 
 

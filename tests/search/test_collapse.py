@@ -36,9 +36,8 @@ def pages(*texts):
 
 
 def near(conf, start=0, rows=10, query="needle", **narrowed):
-    return open_search_backend(conf).search_with_cursor(
-        query, SearchOptions(**{"collapse_mode": "near", **narrowed}), start, rows
-    )[0]
+    options = SearchOptions(**{"collapse_mode": "near", **narrowed})
+    return open_search_backend(conf).search(query, start, rows, options)
 
 
 @pytest.mark.parametrize(
@@ -90,9 +89,9 @@ def test_near_duplicates_collapse_to_one_hit(tmp_path):
     assert len(near(conf, collapse_mode="").hits) == 5
     assert len(near(conf, newest_first=True).hits) == len(near(conf, half_life_days=30.0).hits) == 3
     conf.set("index.search.collapse", "near")
-    assert len(open_search_backend(conf).search("needle", {}, 0, 10).hits) == 3
+    assert len(open_search_backend(conf).search("needle").hits) == 3
     conf.set("index.search.collapse", "host")
-    found = open_search_backend(conf).search("needle", {}, 0, 10)
+    found = open_search_backend(conf).search("needle")
     assert (len(found.hits), sum(hit.more for hit in found.hits)) == (3, 2)
 
 
@@ -125,12 +124,13 @@ def test_ten_thousand_copies_hide_no_other_hit(tmp_path):
     assert [len(near(conf, start).hits) for start in (0, 10, 20, 30, 100_000)] == [10, 10, 6, 0, 0]
     ids = [hit.id for start in (0, 10, 20) for hit in near(conf, start).hits]
     assert len(set(ids)) == 26
-    counted = open_search_backend(conf).facets("needle", {})["host"]
+    counted = open_search_backend(conf).search("needle", with_facets=True).facets["host"]
     assert sum(number for _, number in counted) == 10_025
     conf.set("index.search.collapse", "near")
     walked, cursor = 0, "*"  # a cursor returns every page
     while cursor:
-        result, cursor = open_search_backend(conf).search_with_cursor("needle", SearchOptions(), 0, 1_000, cursor)
+        result = open_search_backend(conf).search("needle", 0, 1_000, cursor=cursor)
+        cursor = result.cursor
         walked += len(result.hits)
     assert walked == 10_025
 

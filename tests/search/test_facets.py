@@ -5,7 +5,6 @@ import pytest
 from nutch2py.backends.embedded_index import index_directory
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
-from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.search_backends import open_search_backend
 from tests.indexer.pages import doc
@@ -35,21 +34,26 @@ def written(folder):
     return conf
 
 
+def facets(index, query, **filters):
+    return index.search(query, options=SearchOptions.from_filters(filters), with_facets=True).facets
+
+
 def test_facets_count_all_hits(tmp_path):
     conf = written(tmp_path)
-    found = EmbeddedSearcher(conf).count_facets("word")
-    assert found["host"][:2] == [("Big.org", 450), ("h001.org", 3)]
-    assert found["type"] == [("text/html", 900), ("html", 900), ("text", 900)][:1]
-    assert found["lang"] == [("en", 600)]
     index = open_search_backend(conf)
-    assert [value for value, _ in index.facets("word", {})["date"]] == [f"20{year}" for year in range(29, 19, -1)]
-    one = index.facets("word", {"host": "big.org"})
+    found = facets(index, "word")
+    assert found["host"][:2] == [("Big.org", 450), ("h001.org", 3)]
+    assert found["type"] == [("text/html", 900)]
+    assert found["lang"] == [("en", 600)]
+    assert [value for value, _ in facets(index, "word")["date"]] == [f"20{year}" for year in range(29, 19, -1)]
+    one = facets(index, "word", host="big.org")
     assert one["path"] == [("Big.org/Docs/", 450)]
-    below = index.facets("word", {"path": "Big.org/Docs/"})["path"]
+    below = facets(index, "word", path="Big.org/Docs/")["path"]
     assert below == [("Big.org/Docs/", 450), ("Big.org/Docs/%E5%8C%97/", 450)]
-    assert index.search("word", {"path": "Big.org/Docs/%E5%8C%97/", "date": "2004-12"}, 0, 10).total == 30
-    assert index.facets("none", {}) == {"host": [], "path": [], "type": [], "lang": [], "date": []}
-    assert index.facets("", {}) == {}
+    narrowed = SearchOptions.from_filters({"path": "Big.org/Docs/%E5%8C%97/", "date": "2004-12"})
+    assert index.search("word", options=narrowed).total == 30
+    assert facets(index, "none") == {"host": [], "path": [], "type": [], "lang": [], "date": []}
+    assert facets(index, "") == {}
 
 
 @pytest.mark.parametrize("layout", [1, 2])
@@ -58,8 +62,8 @@ def test_older_index_facets_count_best_hits(tmp_path, monkeypatch, layout):
         then.setattr(index_directory, "SCHEMA_VERSION", layout)
         conf = written(tmp_path)
     index = open_search_backend(conf)
-    found = index.facets("word", {})
+    found = facets(index, "word")
     assert found.keys() == {"host", "type", "lang"}
     assert ("text/html", 900) in found["type"]
-    assert index.facets("word", {"host": "Big.org"})["host"] == [("Big.org", 450)]
-    assert EmbeddedSearcher(conf).search("word", options=SearchOptions((("lang", "en"),)))[0] == 600
+    assert facets(index, "word", host="Big.org")["host"] == [("Big.org", 450)]
+    assert index.search("word", options=SearchOptions((("lang", "en"),))).total == 600

@@ -39,9 +39,7 @@ def page(name, content="needle in hay", **fields):
 
 
 def names(conf, query="needle", **narrowed):
-    return [
-        hit.id for hit in open_search_backend(conf).search_with_cursor(query, SearchOptions(**narrowed), 0, 100)[0].hits
-    ]
+    return [hit.id for hit in open_search_backend(conf).search(query, 0, 100, SearchOptions(**narrowed)).hits]
 
 
 def test_freshness_boosts_newer_pages_only_when_requested(tmp_path):
@@ -97,11 +95,12 @@ def test_cursor_walks_index_of_any_layout(layout, tmp_path, monkeypatch):
     assert EmbeddedSearcher(conf).index_dir.layout == layout
     index, cursor, found = open_search_backend(conf), "*", []
     while cursor:
-        result, cursor = index.search_with_cursor("needle", SearchOptions(), 0, 2, cursor)
+        result = index.search("needle", 0, 2, cursor=cursor)
+        cursor = result.cursor
         found += [hit.id for hit in result.hits]
     assert sorted(found) == [f"page{number}" for number in range(7)]
     with pytest.raises(InputError, match="half-life"):
-        index.search_with_cursor("needle", SearchOptions(half_life_days=-1.0), 0, 2)
+        index.search("needle", 0, 2, SearchOptions(half_life_days=-1.0))
 
 
 def test_freshness_weighs_every_document(tmp_path):
@@ -114,11 +113,12 @@ def test_freshness_weighs_every_document(tmp_path):
     ]  # fmt: skip
     conf = written(tmp_path / "index", pages)
     searcher, (fresh, _) = EmbeddedSearcher(conf), FreshnessSettings(conf).resolve(20.0)
-    plain = searcher.search("needle", 0, 1000)[1]
+    plain = searcher.search("needle", 0, 1000).hits
     scores = sorted(f.score * fresh.factor(int(datetime.fromisoformat(f.fields["date"]).timestamp())) for f in plain)
     for start, rows in ((0, 10), (195, 10), (500, 300), (990, 50)):
-        total, hits, _ = searcher.search("needle", start, rows, SearchOptions(half_life_days=20.0))
-        assert total == 1000
-        assert [hit.score for hit in hits] == pytest.approx(scores[::-1][start : start + rows], rel=1e-5)
-    assert searcher.search("needle", 2000, 10, SearchOptions(half_life_days=20.0))[1] == []
-    assert searcher.search("needle", 0, 0, SearchOptions(half_life_days=20.0))[:2] == (1000, [])
+        found = searcher.search("needle", start, rows, SearchOptions(half_life_days=20.0))
+        assert found.total == 1000
+        assert [hit.score for hit in found.hits] == pytest.approx(scores[::-1][start : start + rows], rel=1e-5)
+    assert searcher.search("needle", 2000, 10, SearchOptions(half_life_days=20.0)).hits == []
+    found = searcher.search("needle", 0, 0, SearchOptions(half_life_days=20.0))
+    assert (found.total, found.hits) == (1000, [])

@@ -73,16 +73,17 @@ BEGINNINGS = (
 def agrees(conf, embedded):
     """Check that an index finds the suite's pages, and the same as the embedded index, in the same order."""
     index, own = open_search_backend(conf), open_search_backend(embedded)
-    assert wrong(lambda query: [hit.id for hit in index.search(query, {}, 0, 100).hits]) == []
+    assert wrong(lambda query: [hit.id for hit in index.search(query, 0, 100).hits]) == []
     for query in QUERIES:
-        one, other = ([*map(shown, each.search(query, {}, 0, 100).hits)] for each in (index, own))
+        one, other = ([*map(shown, each.search(query, 0, 100).hits)] for each in (index, own))
         assert sorted(one) == sorted(other), query
-        assert same_order(index.search(query, {}, 0, 100).hits, own.search(query, {}, 0, 100).hits), query
+        assert same_order(index.search(query, 0, 100).hits, own.search(query, 0, 100).hits), query
     filters = {"lang": "zh", "host": "zh-tw.example.org"}
     for query in ("软件", "博客", "数据库"):
-        assert index.search(query, filters, 0, 10).total == own.search(query, filters, 0, 10).total > 0
+        one, other = (each.search(query, options=SearchOptions.from_filters(filters)) for each in (index, own))
+        assert one.total == other.total > 0
         for narrower in ({}, {"host": "zh-tw.example.org"}, {"date": "2021"}, {"date": "2021-02", "lang": "zh"}):
-            assert index.facets(query, narrower) == own.facets(query, narrower)
+            assert facets_of(index, query, narrower) == facets_of(own, query, narrower)
     ages_alike(index, own)
     collapses_alike(index, own)
     for typed in BEGINNINGS:
@@ -93,7 +94,7 @@ def agrees(conf, embedded):
     assert index.suggest("软").queries[0] == "软件"
     for query in ("crawlr", "tutoriol python"):
         assert index.correct_query(query) == own.correct_query(query) != ""
-    key = index.search("crawler", {}, 0, 1).hits[0].id
+    key = index.search("crawler", 0, 1).hits[0].id
     assert "idf" in (index.explain("crawler", key) or "")
     assert index.explain("museum", key) is None
     assert (index.get_document(key) or {})["title"] == "Web crawler"
@@ -101,41 +102,41 @@ def agrees(conf, embedded):
     assert index.count() == own.count() == len(PAGES)
 
 
+def facets_of(index, query, filters):
+    return index.search(query, 0, 0, SearchOptions.from_filters(filters), with_facets=True).facets
+
+
 def ages_alike(index, own):
     """Check that newer pages gain by the same formula for every half-life."""
     dates = {document.id: int(datetime.fromisoformat(document.get("tstamp")).timestamp()) for document in documents()}
     for query, days in itertools.product(("软件", "index", "haus OR garten"), (0.001, 30, 700, 36_500)):
         fresh, _ = FreshnessSettings(Configuration()).resolve(days)
-        plain = {
-            hit.id: hit.score
-            for hit in index.search_with_cursor(query, SearchOptions(half_life_days=0.0), 0, 100)[0].hits
-        }
+        plain = {hit.id: hit.score for hit in index.search(query, 0, 100, SearchOptions(half_life_days=0.0)).hits}
         assert len(plain) > 1
-        result, _ = index.search_with_cursor(query, SearchOptions(half_life_days=days), 0, 100)
+        result = index.search(query, 0, 100, SearchOptions(half_life_days=days))
         for hit in result.hits:
             assert hit.score == pytest.approx(plain[hit.id] * fresh.factor(dates[hit.id]), rel=0.002), (query, days)
-        newest = own.search_with_cursor(query, SearchOptions(half_life_days=days), 0, 100)[0].hits
+        newest = own.search(query, 0, 100, SearchOptions(half_life_days=days)).hits
         assert same_order(result.hits, newest), (query, days)
         walked, cursor = [], "*"
         while cursor:
-            result, cursor = index.search_with_cursor(query, SearchOptions(half_life_days=days), 0, 2, cursor)
+            result = index.search(query, 0, 2, SearchOptions(half_life_days=days), cursor=cursor)
+            cursor = result.cursor
             walked += [hit.id for hit in result.hits]
         assert sorted(walked) == sorted(plain), (query, days)
 
 
 def collapses_alike(index, own):
     """Check that hits have the same sketches in every index, can be excluded by them, and collapse by host."""
-    plain = index.search_with_cursor("index", SearchOptions(), 0, 100)[0]
+    plain = index.search("index", 0, 100, SearchOptions())
     sketches = {hit.id: hit.sketch for hit in plain.hits}
-    assert sketches == {hit.id: hit.sketch for hit in own.search_with_cursor("index", SearchOptions(), 0, 100)[0].hits}
+    assert sketches == {hit.id: hit.sketch for hit in own.search("index", 0, 100, SearchOptions()).hits}
     assert all(sketches.values())
-    for left_out in sketches:
-        rest = index.search_with_cursor("index", SearchOptions(excluded_sketches=(sketches[left_out],)), 0, 100)[0]
+    for left_out, sketch in sketches.items():
+        rest = index.search("index", 0, 100, SearchOptions(excluded_sketches=(sketch,)))
         assert (rest.total, {hit.id for hit in rest.hits}) == (plain.total - 1, sketches.keys() - {left_out})
     for by in ("host", "near"):
-        one, other = (
-            each.search_with_cursor("软件 OR index", SearchOptions(collapse_mode=by), 0, 10)[0] for each in (index, own)
-        )
+        one, other = (each.search("软件 OR index", 0, 10, SearchOptions(collapse_mode=by)) for each in (index, own))
         assert [(hit.id, hit.more) for hit in one.hits] == [(hit.id, hit.more) for hit in other.hits]
         assert (one.total, one.collapsed_total, one.note) == (other.total, other.collapsed_total, other.note)
 
@@ -153,7 +154,7 @@ def follows_files_alike(conf, embedded, folder):
         both.append(open_search_backend(changed))
     found = {}
     for query in ("zoo", "please zoo", "軟體", "web crawler", "検索", "suchmaschinen", "金融危机", "什么是博客"):
-        one, other = ({name_of(hit.id) for hit in index.search(query, {}, 0, 100).hits} for index in both)
+        one, other = ({name_of(hit.id) for hit in index.search(query, 0, 100).hits} for index in both)
         assert one == other
         found[query] = one
     assert found["zoo"] == found["please zoo"] == {"snake", "ruanjian", "yingjian", "ruanti-tw"} == found["軟體"]
@@ -207,13 +208,9 @@ def test_opensearch_returns_same_pages_in_same_order(in_opensearch, embedded, tm
 def finds_without_sketches(conf):
     """Check that an index older than sketches accepts documents, is searchable, and reports missing sketches."""
     assert write(conf, *documents()) == 0
-    found, _ = open_search_backend(conf).search_with_cursor(
-        "index", SearchOptions(collapse_mode="near", half_life_days=30.0), 0, 10
-    )
+    found = open_search_backend(conf).search("index", options=SearchOptions(collapse_mode="near", half_life_days=30.0))
     assert (len(found.hits), found.note) == (found.total, NO_SKETCHES_MESSAGE)
-    assert (
-        open_search_backend(conf).search_with_cursor("index", SearchOptions(collapse_mode="host"), 0, 10)[0].note == ""
-    )
+    assert open_search_backend(conf).search("index", 0, 10, SearchOptions(collapse_mode="host")).note == ""
 
 
 @pytest.mark.server("solr_server")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.search_backends import open_search_backend
 from tests.search.query_suite import QUERIES, name_of, wrong
 from tests.search.test_query_suite import written
@@ -34,7 +35,7 @@ def test_solr_handler_returns_expected_pages_in_order(in_solr, solr_server):
     own = open_search_backend(in_solr)
     same = 0
     for query in QUERIES:
-        first = name_of(own.search(query, {}, 0, 1).hits[0].id)
+        first = name_of(own.search(query, 0, 1).hits[0].id)
         same += first == name_of(found_by(solr_server, query)[0])
     assert same >= len(QUERIES) - len(OTHERWISE) - 2  # a tie may fall otherwise: words have other weights there
 
@@ -46,7 +47,7 @@ def test_solr_handler_facets_and_filters_match_search_page(in_solr, solr_server)
     answer = solr_server.select(query, handler="nutch", fq="lang:zh", rows=100)
     flat = answer["facet_counts"]["facet_fields"]
     counted = {name: {*zip(values[::2], values[1::2], strict=True)} for name, values in flat.items()}
-    facets = own.facets(query, narrower)
+    facets = own.search(query, options=SearchOptions.from_filters(narrower), with_facets=True).facets
     assert counted.keys() == {"host", "type", "lang", "path", "date"}
     assert counted["host"] == {*facets["host"]}
     assert counted["lang"] == {*facets["lang"]}

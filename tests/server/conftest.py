@@ -65,7 +65,8 @@ class Running(HttpServer):
 
     @property
     def backend(self):
-        return self.app.state.search.backend
+        with self.app.state.search.searchers.acquire() as searcher:
+            return searcher
 
 
 def running(conf):

@@ -62,10 +62,10 @@ def test_url_parts_are_escaped_in_markup_and_headers(shared_server, path, attack
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_document_parts_are_escaped_in_markup(shared_server, attack):
     fields = {"lang": f'en" {attack}', "date": attack, "type": attack, "host": attack}
-    hit = shared_server.backend.search("plain", {}, 0, 1).hits[0]
+    hit = shared_server.backend.search("plain", 0, 1).hits[0]
     evil = hit._replace(url=f"http://e.org/{attack}", id=attack, fields=fields,
                         title=hit.title._replace(text=attack, highlights=((0, 3),)))  # fmt: skip
-    result = shared_server.backend.search("plain", {}, 0, 1)._replace(hits=[evil], query=attack)
+    result = shared_server.backend.search("plain", 0, 1)._replace(hits=[evil], query=attack)
     facets = {name: [(attack, 1)] for name in ("host", "type", "lang")}
     templates, i18n, search_request = (
         shared_server.app.state.search.templates,
@@ -148,7 +148,7 @@ def test_deep_paging_is_limited(indexed_server):
     assert (response.status, "Only 30 match" in body) == (200, True)
     _, body = get(indexed_server, "/search.json?q=hay&rows=100000&start=0")
     assert body.count('"score"') == 30
-    far = indexed_server.backend.search("hay", {}, 0, 10)._replace(total=10**9, start=100_000)
+    far = indexed_server.backend.search("hay")._replace(total=10**9, start=100_000)
     shown = indexed_server.app.state.search.templates.render_results(
         Translations("en"), SearchRequest({"q": "hay"}), far, {}
     )
@@ -327,7 +327,7 @@ def test_displayed_url_is_unescaped(url, shown):
 
 
 def test_link_target_is_original_url(shared_server):
-    result = shared_server.backend.search("plain", {}, 0, 1)
+    result = shared_server.backend.search("plain", 0, 1)
     found = result._replace(hits=[result.hits[0]._replace(url="http://a/%E5%8C%97")])
     made = shared_server.app.state.search.templates.render_results(
         Translations("en"), SearchRequest({"q": "q"}), found, {}

@@ -15,7 +15,9 @@ import pytest
 from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.rest.access.tokens import Role, add_token
-from nutch2py.search.search_backends import add_filters, format_tree, open_search_backend
+from nutch2py.search.engines.explanation_tree import format_tree
+from nutch2py.search.engines.solr_handler_searcher import add_filters
+from nutch2py.search.search_backends import open_search_backend, open_searcher_manager
 from nutch2py.server.http_server import HttpServer
 from nutch2py.server.search_request import SearchRequest
 from nutch2py.server.translations import Translations
@@ -197,12 +199,13 @@ def test_new_commits_appear_without_restart(server, monkeypatch):
 def test_suggestions_follow_changed_pages(server, monkeypatch):
     """A commit that does not change the number of documents."""
     monkeypatch.setattr("nutch2py.search.search_backends.COMMIT_CHECK_INTERVAL", -1.0)
-    index, writer = open_search_backend(server.conf), EmbeddedIndexWriter(server.conf)
+    searchers, writer = open_searcher_manager(server.conf), EmbeddedIndexWriter(server.conf)
     writer.open(server.conf, {})
     for text, gone in (("harbourmaster", "harbinger"), ("harbinger", "harbourmaster")):
         writer.write(doc("org.new:http/", url="http://new.org/", host="new.org", title="New", content=text))
         writer.commit()
-        assert index.suggest("harb").queries == [text], f"{gone} was before"
+        with searchers.acquire() as index:
+            assert index.suggest("harb").queries == [text], f"{gone} was before"
 
 
 def test_missing_index_page_names_fix(conf):
@@ -231,7 +234,7 @@ def test_many_concurrent_requests_are_answered(server):
 
 
 def test_non_web_links_are_not_linked(server):
-    result = open_search_backend(server.conf).search("plain", {}, 0, 1)
+    result = open_search_backend(server.conf).search("plain", 0, 1)
     evil = result._replace(hits=[result.hits[0]._replace(url="javascript:alert(1)")])
     assert 'href="javascript' not in server.app.state.search.templates.render_results(
         Translations("en"), SearchRequest({"q": "q"}), evil, {}

@@ -12,7 +12,7 @@ from nutch2py.rest.dispatch.operation import ApiCall
 from nutch2py.rest.http_error import HttpError
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.results.search_results import Hit, field_values, first_value, format_html
-from nutch2py.search.search_backends import SearchBackend, needs_correction
+from nutch2py.search.search_backends import needs_correction
 from nutch2py.search.search_schemas import (
     ClickReport,
     FacetValue,
@@ -28,7 +28,6 @@ from nutch2py.search.search_schemas import (
 def search(call: ApiCall) -> SearchResponse:
     """Run a query."""
     params: SearchQuery = call.query
-    index: SearchBackend = call.context.search_backend
     query = params.q.strip()
     filters = {name: value for name in FACET_NAMES if (value := str(getattr(params, name)))}
     options = SearchOptions.from_filters(filters, newest_first=params.sort == "date", half_life_days=params.freshness)
@@ -39,13 +38,15 @@ def search(call: ApiCall) -> SearchResponse:
         raise InputError("a cursor excludes start and collapse")
     if params.collapse:
         options = options._replace(collapse_mode="" if params.collapse == "none" else params.collapse)
-    result, cursor = index.search_with_cursor(query, options, params.start, params.rows, params.cursor)
-    counts = index.facets(query, filters) if facets and query else {}
     fields = _split_names(params.fields)
     is_first_page = not params.start and params.cursor in ("", "*")
-    corrected_query = result.corrected_query
-    if query and not corrected_query and needs_correction(result) and is_first_page:
-        corrected_query = index.correct_query(query)
+    with call.context.searchers.acquire() as index:
+        result = index.search(
+            query, params.start, params.rows, options, cursor=params.cursor, with_facets=bool(facets and query)
+        )
+        corrected_query = result.corrected_query
+        if query and not corrected_query and needs_correction(result) and is_first_page:
+            corrected_query = index.correct_query(query)
     logger = call.context.search_logger
     token = ""
     if logger is not None and params.rows:
@@ -56,8 +57,8 @@ def search(call: ApiCall) -> SearchResponse:
         start=result.start,
         millis=round(result.millis, 3),
         hits=[_search_hit(hit, fields) for hit in result.hits],
-        facets={name: [FacetValue(value=v, count=n) for v, n in counts.get(name, ())] for name in facets},
-        cursor=cursor or None,
+        facets={name: [FacetValue(value=v, count=n) for v, n in result.facets.get(name, ())] for name in facets},
+        cursor=result.cursor or None,
         note=result.note,
         corrected_query=corrected_query,
         is_corrected=bool(result.corrected_query),
@@ -78,7 +79,8 @@ def report_click(call: ApiCall) -> None:
 def suggest(call: ApiCall) -> SuggestResponse:
     """Return completions of a query and pages that match it."""
     params: SuggestQuery = call.query
-    result = call.context.search_backend.suggest(params.q)
+    with call.context.searchers.acquire() as index:
+        result = index.suggest(params.q)
     pages = [SuggestedPage(title=title, url=url) for title, url in result.pages]
     return SuggestResponse(query=clean_text(params.q.strip()), queries=result.queries, pages=pages)
 

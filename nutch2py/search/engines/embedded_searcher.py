@@ -1,45 +1,49 @@
-"""EmbeddedSearcher: runs queries on the embedded index."""
+"""EmbeddedSearcher: searches one commit of the embedded index."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
+from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.embedded_index.index_directory import IndexDirectory
 from nutch2py.backends.embedded_index.index_lookup import find_addresses, read_documents
 from nutch2py.backends.embedded_index.weight_buckets import WEIGHT_BUCKETS, bucket_boost
-from nutch2py.backends.index_fields import FACET_NAMES, FACET_PREFIX, SKETCH_FIELD
+from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError
-from nutch2py.search.engines.server_searcher import EngineResult
-from nutch2py.search.query.freshness import Freshness, FreshnessSettings
+from nutch2py.search.engines.explanation_tree import format_tree
+from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest, PlanSearcher
+from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     DEFAULT_SEARCH_OPTIONS,
     FILTER_SCORE,
+    BooleanClause,
     ConstantClause,
     DisMaxClause,
     FilterClause,
     MatchAllClause,
     PhraseClause,
-    PlannedQuery,
     PrefixClause,
     QueryPlan,
-    QuerySettings,
-    SearchOptions,
     exact_field_name,
     indexed_languages,
+    make_filter,
+    matching_plan,
 )
 from nutch2py.search.query.query_planner import IndexTerm, QueryPlanner
-from nutch2py.search.query.search_cursor import invalid_cursor, wrap_cursor
-from nutch2py.search.results.collapse import read_collapse_mode
+from nutch2py.search.query.search_cursor import invalid_cursor
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
 from nutch2py.search.results.search_results import ScoredDocument, field_values
 from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm
 from nutch2py.search.suggestions.spelling import SpellingCorrector
+from nutch2py.search.suggestions.suggester import SuggestionCache
 from nutch2py.search.suggestions.word_edits import prefix_distance
 
 if TYPE_CHECKING:
@@ -53,39 +57,51 @@ _MIN_SIMILAR_LENGTH = 4  # letters of a term
 _TERM_DOCUMENTS = 3  # documents read of a similar term
 
 
-class EmbeddedSearcher:
-    """Runs the plans of :mod:`nutch2py.search.query.query_plan` on the last commit of the index.
+class EmbeddedSearcher(PlanSearcher):
+    """Searches the commit that was the last one when the object was created; several threads may use it.
 
     Relevance is BM25, multiplied by the document's weight (boost and PageRank) for every match, so that the order is
-    exact. One thread at a time may use an object; :meth:`reload` loads newer commits.
+    exact. :meth:`reopen` returns a searcher of the current commit.
     """
 
     def __init__(self, conf: Configuration) -> None:
         self.index_dir = IndexDirectory.from_conf(conf)
-        self.analyzer = self.index_dir.analyzer
+        super().__init__(conf, self.index_dir.analyzer)
         self.index = self.index_dir.open_readonly()
         self.index.config_reader("manual")
-        self.schema = self.index.schema
-        self._settings, self._freshness_settings, self.collapse_mode = (
-            QuerySettings.from_conf(conf),
-            FreshnessSettings(conf),
-            read_collapse_mode(conf),
-        )
-        self._searcher = self.index.searcher()
-        self.planner = self._make_planner()
+        self._use_commit()
 
-    def _make_planner(self) -> QueryPlanner:
+    def _use_commit(self) -> None:
+        """Take the loaded commit of the index; a searcher of tantivy keeps the files of its commit."""
+        self.schema, self._searcher = self.index.schema, self.index.searcher()
         counts = {code: self._searcher.doc_freq("exact", f"lang={code}") for code in sorted(LANGUAGE_CODES)}
         languages = indexed_languages(counts)
         corrector = SpellingCorrector(self, self.analyzer, languages)
-        return QueryPlanner(self._settings, self.analyzer, languages, self, corrector)
+        self._planner = QueryPlanner(self._settings, self.analyzer, languages, self, corrector)
+        self._suggestion_cache = SuggestionCache()  # other documents have other terms
+        self._weight_units = [
+            (bucket, bucket_boost(bucket, self.index_dir.layout))
+            for bucket in WEIGHT_BUCKETS
+            if self._searcher.doc_freq("exact", f"weight={bucket}")
+        ]
 
-    def reload(self) -> None:
-        """Load commits made since the index was opened."""
+    def reopen(self) -> Self:
+        """Return a searcher of the current commit; this one keeps its own."""
         self.index_dir.refresh_view()
         self.index.reload()
-        self._searcher = self.index.searcher()
-        self.planner = self._make_planner()
+        reopened = copy(self)
+        reopened._use_commit()
+        return reopened
+
+    @property
+    def planner(self) -> QueryPlanner:
+        """The planner for the languages of the commit."""
+        return self._planner
+
+    @property
+    def suggestion_cache(self) -> SuggestionCache:
+        """Terms and spellings of the commit."""
+        return self._suggestion_cache
 
     def count(self) -> int:
         """Return the number of documents."""
@@ -112,50 +128,37 @@ class EmbeddedSearcher:
     def _find_address(self, document_id: str) -> tantivy.DocAddress | None:
         return next((address for _, address in find_addresses(self._searcher, self.schema, [document_id])), None)
 
-    def search(
-        self, query: str, start: int = 0, rows: int = 10, options: SearchOptions = DEFAULT_SEARCH_OPTIONS
-    ) -> tuple[int, list[ScoredDocument], frozenset[str]]:
-        """Return the number of matches, the hits from ``start`` on, and the terms to highlight in them."""
-        result, terms = self.search_with_cursor(query, start, rows, options)
-        return result.total, result.hits, terms
+    def close(self) -> None:
+        """Nothing to close: files are closed with the last searcher of their commit."""
 
-    def search_with_cursor(
-        self, query: str, start: int, rows: int, options: SearchOptions = DEFAULT_SEARCH_OPTIONS, cursor: str = ""
-    ) -> tuple[EngineResult, frozenset[str]]:
-        """Return hits from ``start`` or ``cursor`` on ("*": the first), the next cursor, and the terms to highlight."""
-        fresh, cursor = (
-            (None, cursor) if options.newest_first else self._resolve_freshness(options.half_life_days, cursor)
-        )
-        if cursor and cursor != "*":
-            if not cursor.isdecimal() or len(cursor) > 9:
+    def _find_problem(self) -> str:
+        return "" if self.count() else f"the index {self.index_dir.path} is empty: run nutch2py index first"
+
+    def _find(self, request: HitRequest) -> EngineResult:
+        plan, start = request.plan, request.start
+        if request.cursor and request.cursor != "*":
+            if not request.cursor.isdecimal() or len(request.cursor) > 9:
                 raise invalid_cursor()
-            start = int(cursor)
-        planned = self._plan(query, options)
-        if planned.plan is None:
-            return EngineResult(0, []), planned.highlight_terms
-        if options.newest_first and self.index_dir.layout == 1:
+            start = int(request.cursor)
+        if request.newest_first and self.index_dir.layout == 1:
             raise InputError(
                 f"the index {self.index_dir.path} is of the first layout and cannot sort by date: run index -reindex"
             )
-        compiled = self._to_tantivy_query(options.apply_to(planned.plan))
         try:
-            total, best = self._find_best(compiled, start, rows, options.newest_first, fresh)
+            if not request.rows and not request.facets:
+                return EngineResult(self._count_plan(plan), [])
+            query = self._to_tantivy_query(plan)
+            total, best = self._find_best(query, start, request.rows, request.newest_first, request.freshness)
             hits = self._read_hits(best)
+            facets = self._count_facets(plan, request.facets) if request.facets else None
         except (ValueError, OSError) as error:
             raise IndexingError(f"the index {self.index_dir.path} cannot be searched: {error}") from error
         next_cursor = str(start + len(hits)) if hits and start + len(hits) < total else ""
-        cursor = wrap_cursor(next_cursor, fresh.now) if fresh else next_cursor
-        result = EngineResult(
-            total, hits, cursor, planned.is_relaxed, planned.unknown_words, planned.corrected_query if total else ""
-        )
-        return result, planned.highlight_terms
+        return EngineResult(total, hits, next_cursor, facets)
 
     def _resolve_freshness(self, half_life: float | None, cursor: str = "") -> tuple[Freshness | None, str]:
-        """Return the freshness of a search and its cursor; the first layout has no dates, so no freshness."""
-        if self.index_dir.layout == 1:
-            self._freshness_settings.resolve(half_life)  # validates the half-life
-            return None, cursor
-        return self._freshness_settings.resolve(half_life, cursor)
+        resolved = super()._resolve_freshness(half_life, "" if self.index_dir.layout == 1 else cursor)
+        return (None, cursor) if self.index_dir.layout == 1 else resolved  # the first layout has no dates
 
     def _find_best(
         self, query: tantivy.Query, start: int, rows: int, newest_first: bool, freshness: Freshness | None
@@ -188,49 +191,31 @@ class EmbeddedSearcher:
                 return _total_hits(found), scored[start:end]
             depth *= 8
 
-    def count_facets(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> FacetCounts:
-        """Return the most frequent values of :data:`FACET_NAMES` among all matching documents, with their counts.
+    def _count_facets(self, plan: QueryPlan, names: Sequence[str]) -> FacetCounts:
+        """Return the most frequent values of facets among all matching documents, with their counts.
 
         An index of an earlier layout has no columns for them: there the values are those of the best hits.
         """
-        plan = self._plan(query, options, is_ranked=False).plan
-        if plan is None:
-            return {}
+        plan = matching_plan(plan)
         if self.index_dir.layout < 3:
-            return self._count_values_of_best(query, plan, options)
+            return self._count_values_of_best(plan)
         aggregations = {
-            name: {"terms": {"field": f"{FACET_PREFIX}{name}", "size": MAX_COUNTED_VALUES}} for name in FACET_NAMES
+            name: {"terms": {"field": f"{FACET_PREFIX}{name}", "size": MAX_COUNTED_VALUES}} for name in names
         }
-        found = self._searcher.aggregate(self._to_tantivy_query(options.apply_to(plan)), aggregations)
-        return {name: _sort_counts(found[name]["buckets"]) for name in FACET_NAMES}
-
-    def explain_freshness(self, document: dict[str, Any]) -> str:
-        """Return the freshness factor of a document as a line of text; "" without freshness."""
-        fresh, _ = self._resolve_freshness(None)
-        return fresh.explain(document) if fresh else ""
-
-    def count_matches(self, query: str) -> int:
-        """Return the number of documents with all words of a query."""
-        plan = self.planner.plan_all_words(query)
-        return 0 if plan is None else self._count_plan(plan)
-
-    def _plan(self, query: str, options: SearchOptions, *, is_ranked: bool = True) -> PlannedQuery:
-        """Return the plan of a query, without the filters of ``options``."""
-        return self.planner.plan_with_hits(
-            query, lambda plan: self._count_plan(options.apply_to(plan)) > 0, is_ranked=is_ranked
-        )
+        found = self._searcher.aggregate(self._to_tantivy_query(plan), aggregations)
+        return {name: _sort_counts(found[name]["buckets"]) for name in names}
 
     def _count_plan(self, plan: QueryPlan) -> int:
-        return _total_hits(self._searcher.search(self._to_tantivy_query(plan), 1))
+        return _total_hits(self._searcher.search(self._to_tantivy_query(matching_plan(plan)), 1))
 
-    def _count_values_of_best(self, query: str, plan: QueryPlan, options: SearchOptions) -> FacetCounts:
-        _, hits, _ = self.search(query, 0, _BEST_HITS, options)
+    def _count_values_of_best(self, plan: QueryPlan) -> FacetCounts:
+        hits = self._find(HitRequest(plan, 0, _BEST_HITS)).hits
         facets: FacetCounts = {}
         for name in ("host", "type", "lang"):
             seen = Counter(value for hit in hits for value in field_values(hit.fields, name))
             counted = []
             for value, _ in seen.most_common(_MAX_VALUES):
-                narrower = options.with_filter(exact_field_name(name), value).apply_to(plan)
+                narrower = BooleanClause(must=(plan, make_filter(exact_field_name(name), value)))
                 counted.append((value, self._count_plan(narrower)))
             facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
         return facets
@@ -241,10 +226,6 @@ class EmbeddedSearcher:
         for field in SUGGEST_FIELDS:
             counted.update(dict(self._searcher.terms_with_prefix(field, prefix, limit=limit)))
         return [PrefixTerm(term, count, Counter()) for term, count in counted.most_common(limit)]
-
-    def correct_query(self, query: str) -> str:
-        """Return the query with similar words for those that the index does not know; "" if there are none."""
-        return self.planner.correct_query(query)
 
     def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
         """Return up to ``limit`` documents with words that start alike and may differ from ``word`` by two edits."""
@@ -275,28 +256,33 @@ class EmbeddedSearcher:
         return [each.fields for each in self._read_hits([(0.0, address) for _, address in hits])]
 
     def explain(self, query: str, document_id: str) -> str | None:
-        """Return the explanation of a document's relevance as JSON; None when the query does not match it."""
+        """Return BM25's parts as an indented tree, and the weight."""
         plan = self._plan(query, DEFAULT_SEARCH_OPTIONS).plan
-        compiled = self._to_tantivy_query(plan) if plan is not None else None  # without the weight
         address = self._find_address(document_id)
-        if compiled is None or address is None:
+        if plan is None or address is None:
             return None
         try:
-            return str(compiled.explain(self._searcher, address).to_json())
+            explanation = self._to_tantivy_query(plan).explain(self._searcher, address).to_json()
         except ValueError:  # the document does not match
             return None
+        fields = self._read_hits([(0.0, address)])[0].fields
+        powers = DocumentWeights(self.conf).powers
+        weight = " · ".join(f"({name} {fields.get(name, '1')}) ^ {power:g}" for name, power in powers.items()) or "1"
+        fresh, _ = self._resolve_freshness(None)
+        rule = f" × freshness\n{fresh.explain(fields)}" if fresh else ""
+        tree = "\n".join(format_tree(json.loads(explanation)))
+        return f"score = relevance × weight{rule}\nweight: {weight}\nrelevance:\n{tree}"
 
     def _weighted_query(self, query: tantivy.Query) -> tantivy.Query:
         """Return the query boosted by the boost of each document's bucket; most indexes have one or two buckets."""
         import tantivy
 
-        buckets = [b for b in WEIGHT_BUCKETS if self._searcher.doc_freq("exact", f"weight={b}")]
-        units = [bucket_boost(bucket, self.index_dir.layout) for bucket in buckets]
+        units = self._weight_units
         if len(units) < 2:
-            return tantivy.Query.boost_query(query, units[0]) if units and units[0] != 1.0 else query
+            return tantivy.Query.boost_query(query, units[0][1]) if units and units[0][1] != 1.0 else query
         must, should = tantivy.Occur.Must, tantivy.Occur.Should
         parts = []
-        for bucket, unit in zip(buckets, units, strict=True):
+        for bucket, unit in units:
             term = tantivy.Query.term_query(self.schema, "exact", f"weight={bucket}", "basic")
             inside = tantivy.Query.boolean_query([(must, query), (must, tantivy.Query.const_score_query(term, 0.0))])
             parts.append((should, tantivy.Query.boost_query(inside, unit)))

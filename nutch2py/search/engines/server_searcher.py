@@ -3,97 +3,44 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer
-from nutch2py.backends.index_fields import FACET_NAMES, TERMS_PREFIX
+from nutch2py.backends.index_fields import TERMS_PREFIX
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError
-from nutch2py.search.query.freshness import Freshness, FreshnessSettings
+from nutch2py.search.engines.plan_searcher import HitRequest, PlanSearcher
+from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     DEFAULT_SEARCH_OPTIONS,
     DisMaxClause,
     FilterClause,
     PhraseClause,
-    PlannedQuery,
     PrefixClause,
     QueryPlan,
-    QuerySettings,
-    SearchOptions,
     indexed_languages,
 )
 from nutch2py.search.query.query_planner import IndexTerm, QueryPlanner
-from nutch2py.search.query.search_cursor import wrap_cursor
-from nutch2py.search.results.collapse import read_collapse_mode
-from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts, server_facet_field
-from nutch2py.search.results.search_results import ScoredDocument
 from nutch2py.search.suggestions.prefix_terms import SAMPLE_SIZE, PrefixTerm, find_prefix_terms
 from nutch2py.search.suggestions.spelling import SpellingCorrector
+from nutch2py.search.suggestions.suggester import SuggestionCache
 
 _LANGUAGES_TTL = 60.0  # seconds; how long the languages of an index are cached
+_SUGGESTIONS_TTL = 60.0  # seconds; how long terms and spellings for suggestions are cached
 MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS = 30.0, 5.0
 """Seconds for one response, and for retries of an unavailable server, while a user waits."""
 _MAX_CACHED_TERMS = 20_000
 ANALYSIS_FIELD = f"{TERMS_PREFIX}analysis"
 
 
-class EngineResult(NamedTuple):
-    """Result of a search.
-
-    Attributes:
-        total: Number of matches.
-        hits: Some of them.
-        cursor: Continues after them, "" after the last.
-        is_relaxed: Whether quotes, ``+`` and ``AND`` of the query were ignored, since nothing matches with them.
-        unknown_words: Words of the query that no document has.
-        corrected_query: The query with similar words, whose hits are included; "" if there are none.
-
-    """
-
-    total: int
-    hits: list[ScoredDocument]
-    cursor: str = ""
-    is_relaxed: bool = False
-    unknown_words: tuple[str, ...] = ()
-    corrected_query: str = ""
-
-
-class SearchEngine(Protocol):
-    """Runs plans on a server. One thread at a time uses it. Failures are IndexingError or InputError."""
+class ServerClient(Protocol):
+    """The part of a client of a server that does not depend on the server."""
 
     @property
     def url(self) -> str:
-        """The address, as messages may show it."""
-
-    def find(
-        self,
-        plan: QueryPlan,
-        start: int,
-        rows: int,
-        newest_first: bool = False,
-        cursor: str = "",
-        freshness: Freshness | None = None,
-    ) -> EngineResult:
-        """Return the hits from ``start`` or ``cursor`` on ("*": the first), by date with ``newest_first``."""
-
-    def count_values(self, plan: QueryPlan, fields: tuple[str, ...], limit: int) -> dict[str, list[tuple[str, int]]]:
-        """Return the most frequent values of fields among the matching documents."""
-
-    def fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a term in title or content within an edit distance."""
-
-    def prefix_documents(self, prefix: str, limit: int) -> list[dict[str, Any]]:
-        """Return the documents with the highest weights that have a term with a prefix in title or content."""
-
-    def count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
-        """Return the number of documents with each phrase."""
-
-    def count_documents_with_field(self, field: str) -> int:
-        """Return the number of documents that have terms in a field."""
-
-    def explain(self, plan: QueryPlan, document_id: str, freshness: Freshness | None = None) -> str | None:
-        """Return the explanation of a score as text, None when the plan does not match the document."""
+        """The address in use, as messages may show it."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -102,8 +49,8 @@ class SearchEngine(Protocol):
 class ServerStatistics:
     """Document frequencies of a server's index, cached for as long as the planner."""
 
-    def __init__(self, engine: SearchEngine) -> None:
-        self._engine = engine
+    def __init__(self, searcher: ServerSearcher) -> None:
+        self._searcher = searcher
         self._frequencies: dict[IndexTerm, int] = {}
         self._document_counts: dict[str, int] = {}
         self._fields: dict[str, bool] = {}
@@ -111,7 +58,7 @@ class ServerStatistics:
     def document_count(self, field: str) -> int:
         """Return the number of documents that have the field, by which Lucene computes idf."""
         if field not in self._document_counts:
-            self._document_counts[field] = self._engine.count_documents_with_field(field)
+            self._document_counts[field] = self._searcher._count_documents_with_field(field)
         return self._document_counts[field]
 
     def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
@@ -120,7 +67,7 @@ class ServerStatistics:
             self._frequencies.clear()
         unknown = [term for term in terms if term not in self._frequencies]
         if unknown:
-            counts = self._engine.count_phrases([PhraseClause(field, (term,)) for field, term in unknown])
+            counts = self._searcher._count_phrases([PhraseClause(field, (term,)) for field, term in unknown])
             self._frequencies.update(zip(unknown, counts, strict=True))
         return [self._frequencies[term] for term in terms]
 
@@ -128,111 +75,97 @@ class ServerStatistics:
         """Return whether documents have a field of a plug-in."""
         if name not in self._fields:
             plan = DisMaxClause((PrefixClause("other", f"{name}="),))
-            self._fields[name] = self._engine.find(plan, 0, 0).total > 0
+            self._fields[name] = self._searcher._count_plan(plan) > 0
         return self._fields[name]
 
 
-class ServerSearcher:
-    """Searches a server through a :class:`SearchEngine`.
+class ServerSearcher(PlanSearcher):
+    """Searches a server that has our term fields. One thread at a time uses it: it has one connection."""
 
-    The methods are those of :class:`nutch2py.search.engines.embedded_searcher.EmbeddedSearcher`.
-    """
-
-    def __init__(self, conf: Configuration, engine: SearchEngine) -> None:
-        self.engine, self.analyzer = engine, Analyzer.from_conf(conf)
-        self._settings, self._freshness_settings, self.collapse_mode = (
-            QuerySettings.from_conf(conf),
-            FreshnessSettings(conf),
-            read_collapse_mode(conf),
-        )
-        self._languages_read_at = float("-inf")
+    def __init__(self, conf: Configuration, client: ServerClient) -> None:
+        super().__init__(conf, Analyzer.from_conf(conf))
+        self._connection = client
+        self._languages_read_at = self._suggestions_read_at = float("-inf")
         self._planner: QueryPlanner | None = None
-        self._statistics = ServerStatistics(engine)
+        self._statistics = ServerStatistics(self)
+        self._suggestion_cache = SuggestionCache()
+
+    # for subclasses
+
+    @abstractmethod
+    def _count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
+        """Return the number of documents with each phrase."""
+
+    @abstractmethod
+    def _count_documents_with_field(self, field: str) -> int:
+        """Return the number of documents that have terms in a field."""
+
+    @abstractmethod
+    def _similar_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
+        """Return documents, in no order, with a term in title or content within an edit distance."""
+
+    @abstractmethod
+    def _prefix_documents(self, prefix: str, limit: int) -> list[dict[str, Any]]:
+        """Return the documents with the highest weights that have a term with a prefix in title or content."""
+
+    @abstractmethod
+    def _explain_plan(self, plan: QueryPlan, document_id: str, freshness: Freshness | None) -> str | None:
+        """Return the server's explanation of a score, None when the plan does not match the document."""
+
+    # searches
 
     @property
     def planner(self) -> QueryPlanner:
         """The planner, with the languages of the index, which are cached for a minute."""
         if self._planner is None or time.monotonic() - self._languages_read_at > _LANGUAGES_TTL:
             own_documents = FilterClause(ANALYSIS_FIELD, self.analyzer.version)
-            languages = dict(self.engine.count_values(own_documents, ("lang",), 100).get("lang", ()))
-            codes = indexed_languages(languages)
-            self._statistics = ServerStatistics(self.engine)
-            corrector = SpellingCorrector(self, self.analyzer, codes)
-            self._planner = QueryPlanner(self._settings, self.analyzer, codes, self._statistics, corrector)
+            counts = self._find(HitRequest(own_documents, facets=("lang",))).facets or {}
+            languages = indexed_languages(dict(counts.get("lang", ())))
+            self._statistics = ServerStatistics(self)
+            corrector = SpellingCorrector(self, self.analyzer, languages)
+            self._planner = QueryPlanner(self._settings, self.analyzer, languages, self._statistics, corrector)
             self._languages_read_at = time.monotonic()
         return self._planner
+
+    @property
+    def suggestion_cache(self) -> SuggestionCache:
+        """Terms and spellings, which are cached for a minute."""
+        if time.monotonic() - self._suggestions_read_at > _SUGGESTIONS_TTL:
+            self._suggestion_cache, self._suggestions_read_at = SuggestionCache(), time.monotonic()
+        return self._suggestion_cache
+
+    @property
+    def url(self) -> str:
+        """The address in use, as messages may show it."""
+        return self._connection.url
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._connection.close()
 
     def is_ready(self) -> bool:
         """Return whether the server has documents with the terms of this version."""
         return self.count() > 0
 
-    def require_ready(self) -> None:
+    def require_documents(self) -> None:
         """Raise IndexingError unless the server is ready."""
         if not self.is_ready():
             raise IndexingError(
-                f"the index {self.engine.url} has no documents with the terms of this version: run index -reindex into "
+                f"the index {self.url} has no documents with the terms of this version: run index -reindex into "
                 "an index that has our fields, with index.terms"
             )
 
-    def search(
-        self, query: str, start: int = 0, rows: int = 10, options: SearchOptions = DEFAULT_SEARCH_OPTIONS
-    ) -> tuple[int, list[ScoredDocument], frozenset[str]]:
-        """Return the number of matches, the hits from ``start`` on, and the terms to highlight in them."""
-        result, terms = self.search_with_cursor(query, start, rows, options)
-        return result.total, result.hits, terms
-
-    def search_with_cursor(
-        self, query: str, start: int, rows: int, options: SearchOptions = DEFAULT_SEARCH_OPTIONS, cursor: str = ""
-    ) -> tuple[EngineResult, frozenset[str]]:
-        """Return hits from ``start`` or ``cursor`` on with the next cursor, and the terms to highlight."""
-        planned = self._plan(query, options)
-        if planned.plan is None:
-            return EngineResult(0, []), planned.highlight_terms
-        plan = options.apply_to(planned.plan)
-        fresh, cursor = (
-            (None, cursor) if options.newest_first else self._freshness_settings.resolve(options.half_life_days, cursor)
-        )
-        result = self.engine.find(plan, start, rows, options.newest_first, cursor, fresh)
-        result = result._replace(
-            cursor=wrap_cursor(result.cursor, fresh.now) if fresh else result.cursor,
-            is_relaxed=planned.is_relaxed,
-            unknown_words=planned.unknown_words,
-            corrected_query=planned.corrected_query if result.total else "",
-        )
-        return result, planned.highlight_terms
-
-    def count_matches(self, query: str) -> int:
-        """Return the number of documents with all words of a query."""
-        plan = self.planner.plan_all_words(query)
-        return 0 if plan is None else self.engine.find(plan, 0, 0).total
-
-    def _plan(self, query: str, options: SearchOptions, *, is_ranked: bool = True) -> PlannedQuery:
-        """Return the plan of a query, without the filters of ``options``."""
-        return self.planner.plan_with_hits(
-            query, lambda plan: self.engine.find(options.apply_to(plan), 0, 0).total > 0, is_ranked=is_ranked
-        )
+    def _count_plan(self, plan: QueryPlan) -> int:
+        return self._find(HitRequest(plan)).total
 
     def count(self) -> int:
         """Return the number of documents of this version."""
-        return self.engine.find(FilterClause(ANALYSIS_FIELD, self.analyzer.version), 0, 0).total
+        return self._count_plan(FilterClause(ANALYSIS_FIELD, self.analyzer.version))
 
     def get_document(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of a document."""
-        hits = self.engine.find(FilterClause("id", document_id), 0, 1).hits
+        hits = self._find(HitRequest(FilterClause("id", document_id), rows=1)).hits
         return hits[0].fields if hits else None
-
-    def count_facets(self, query: str, options: SearchOptions = DEFAULT_SEARCH_OPTIONS) -> FacetCounts:
-        """Return the most frequent values of :data:`FACET_NAMES` among all matching documents, with their counts."""
-        plan = self._plan(query, options, is_ranked=False).plan
-        if plan is None:
-            return {}
-        fields = {name: server_facet_field(name) for name in FACET_NAMES}
-        counts = self.engine.count_values(options.apply_to(plan), tuple(fields.values()), MAX_COUNTED_VALUES)
-        return {name: counts[field] for name, field in fields.items()}
-
-    def correct_query(self, query: str) -> str:
-        """Return the query with similar words for those that the index does not know; "" if there are none."""
-        return self.planner.correct_query(query)
 
     def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
         """Return the number of documents with each term."""
@@ -241,31 +174,27 @@ class ServerSearcher:
     def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
         """Return up to ``limit`` documents with words that may differ from ``word`` by two edits."""
         terms = self.analyzer.index_terms(word)
-        return self.engine.fuzzy_documents(terms[0], 2, limit) if len(terms) == 1 else []
+        return self._similar_documents(terms[0], 2, limit) if len(terms) == 1 else []
 
     def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
         """Return documents with a term in title or content."""
-        return self.engine.fuzzy_documents(term, 0, limit)
+        return self._similar_documents(term, 0, limit)
 
     def prefix_terms(self, prefix: str, limit: int) -> list[PrefixTerm]:
         """Return terms with a prefix, from the pages with the highest weights."""
-        pages = self.engine.prefix_documents(prefix, SAMPLE_SIZE)
-        return find_prefix_terms(prefix, limit, pages, self.engine.count_phrases, self.analyzer)
+        pages = self._prefix_documents(prefix, SAMPLE_SIZE)
+        return find_prefix_terms(prefix, limit, pages, self._count_phrases, self.analyzer)
 
     def explain(self, query: str, document_id: str) -> str | None:
-        """Return the explanation of a document's score; None when the query does not match it."""
+        """Return the server's explanation of a score; None when the query does not match the document."""
         plan = self._plan(query, DEFAULT_SEARCH_OPTIONS).plan
-        fresh, _ = self._freshness_settings.resolve(None)
-        explanation = None if plan is None else self.engine.explain(plan, document_id, fresh)
+        fresh, _ = self._resolve_freshness(None)
+        explanation = None if plan is None else self._explain_plan(plan, document_id, fresh)
         return (
             f"{fresh.explain(self.get_document(document_id) or {})}\n{explanation}"
             if explanation and fresh
             else explanation
         )
-
-    def close(self) -> None:
-        """Close the connections."""
-        self.engine.close()
 
 
 def server_field(clause: PhraseClause | PrefixClause | FilterClause) -> str:

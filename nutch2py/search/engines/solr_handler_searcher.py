@@ -10,48 +10,106 @@ from nutch2py.backends.servers.solr_client import SolrRejectedError
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError
 from nutch2py.records.document import clean_text
-from nutch2py.search.engines.solr_engine import document_fields, open_solr_client, query_error
+from nutch2py.search.engines.solr_searcher import document_fields, open_solr_client, query_error
+from nutch2py.search.query.query_plan import DEFAULT_SEARCH_OPTIONS, SearchOptions
+from nutch2py.search.results.collapse import COLLAPSE_BY_HOST, NO_SKETCHES_MESSAGE, collapse_hits, read_collapse_mode
+from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts, select_facets
 from nutch2py.search.results.search_results import MAX_ROWS, MAX_START, Hit, SearchResult, first_value
 from nutch2py.search.results.snippet import Snippet
+from nutch2py.search.suggestions.suggester import MAX_TITLE_SUGGESTIONS, Suggestions
 
 _HIGHLIGHT_START, _HIGHLIGHT_END = "\ue000", "\ue001"  # private-use characters, which pages rarely contain
 _HIGHLIGHT = re.compile(f"{_HIGHLIGHT_START}([^{_HIGHLIGHT_START}{_HIGHLIGHT_END}]*){_HIGHLIGHT_END}")
 _SNIPPET_LENGTH = 240
+_FACETS = ("host", "type", "lang")  # facets of a Solr without our term fields
 _QUERY_TOKEN = re.compile(r"[^\W\u2e80-\U0003ffff]+|\S")
 _MAX_QUERY_TOKENS = 300
 """Limit of words, signs and Chinese characters in a query: Solr parses recursively, and about 800 exhaust its stack."""
 
 
 class SolrHandlerSearcher:
-    """Answers queries from the first collection of ``solr.server.url``, by its handler ``solr.search.handler``."""
+    """Searches a Solr without our term fields: the first collection of ``solr.server.url``, by ``solr.search.handler``.
+
+    One thread at a time uses it: it has one connection.
+    """
 
     def __init__(self, conf: Configuration) -> None:
         self.client = open_solr_client(conf)
         self.handler = conf.get_trimmed("solr.search.handler", "nutch").strip("/")
+        self.collapse_mode = read_collapse_mode(conf)
 
-    def search(self, query: str, start: int = 0, rows: int = 10) -> SearchResult:
-        """Return the hits from ``start`` on; raise IndexingError when Solr does not respond."""
+    def search(
+        self,
+        query: str,
+        start: int = 0,
+        rows: int = 10,
+        options: SearchOptions = DEFAULT_SEARCH_OPTIONS,
+        *,
+        cursor: str = "",
+        with_facets: bool = False,
+    ) -> SearchResult:
+        """Run a query in Solr's language; the handler supports neither cursors nor sorting by date."""
         started = time.perf_counter()
+        if cursor or options.newest_first or options.half_life_days:
+            raise InputError(
+                "this Solr has no term fields, so no cursor, no sorting by date and no freshness: run index -reindex"
+            )
+        filters = options.facet_filters()
+        if unknown := [name for name in filters if name not in _FACETS]:
+            raise InputError(f"this Solr has no term fields, so no filter {unknown[0]}: run index -reindex")
         start, rows = min(max(start, 0), MAX_START), min(max(rows, 0), MAX_ROWS)
-        parameters = {
-            "start": start,
-            "rows": rows,
-            "fl": "*,pagerank:field(pagerank),score",
-            "facet": "false",
-            "spellcheck": "false",
-            "hl.tag.pre": _HIGHLIGHT_START,
-            "hl.tag.post": _HIGHLIGHT_END,
-            "hl.encoder": "",
-            "hl.snippets": 1,
-            "hl.fragsize": _SNIPPET_LENGTH,
-        }
-        response = self.query_handler(query, **parameters)
-        highlighting = response.get("highlighting", {})
-        found = response["response"]
-        hits = [_make_hit(fields, highlighting.get(str(fields.get("id")), {})) for fields in found["docs"]]
-        return SearchResult(query, start, found["numFound"], hits, (time.perf_counter() - started) * 1000)
+        mode = self.collapse_mode if options.collapse_mode is None else options.collapse_mode
+        facets: FacetCounts | None = None
 
-    def query_handler(self, query: str, **parameters: Any) -> dict[str, Any]:
+        def find(start: int, rows: int, _: tuple[str, ...] = ()) -> tuple[int, list[Hit]]:
+            nonlocal facets
+            is_counted = with_facets and facets is None
+            response = self._query_handler(add_filters(query, filters), **_hit_parameters(start, rows, is_counted))
+            if is_counted:
+                facets = _read_facets(response)
+            highlighting, found = response.get("highlighting", {}), response["response"]
+            hits = [_make_hit(fields, highlighting.get(str(fields.get("id")), {})) for fields in found["docs"]]
+            return int(found["numFound"]), hits
+
+        collapsed_total, note = None, NO_SKETCHES_MESSAGE if mode else ""
+        if mode == COLLAPSE_BY_HOST:
+            total, hits, collapsed_total, note = collapse_hits(find, mode, start, rows)
+        else:
+            total, hits = find(start, rows)
+        millis = (time.perf_counter() - started) * 1000
+        counts = select_facets(facets or {}, filters)
+        return SearchResult(query, start, total, hits, millis, collapsed_total, note, facets=counts)
+
+    def count(self) -> int:
+        """Return the number of documents."""
+        return int(self._query_handler("*:*", rows=0, **_OFF)["response"]["numFound"])
+
+    def get_document(self, document_id: str) -> dict[str, Any] | None:
+        """Return the fields of a document."""
+        response = self._query_handler("*:*", rows=1, fq="{!term f=id v=$id}", id=document_id, **_OFF)
+        documents = response["response"]["docs"]
+        document: dict[str, Any] | None = documents[0] if documents else None
+        return document
+
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return Solr's explanation."""
+        response = self._query_handler(query, rows=1, fq="{!term f=id v=$id}", id=document_id, debug="results", **_OFF)
+        explanation: str | None = response.get("debug", {}).get("explain", {}).get(document_id)
+        return explanation
+
+    def suggest(self, prefix: str) -> Suggestions:
+        """Return titles of Solr's hits for the input."""
+        hits = self.search(prefix, 0, MAX_TITLE_SUGGESTIONS).hits if prefix.strip() else []
+        return Suggestions([], [(hit.title.text, hit.url) for hit in hits])
+
+    def correct_query(self, query: str) -> str:
+        """Return the correction of Solr's spell checker."""
+        parameters = {**_OFF, "spellcheck": "true", "spellcheck.collate": "true"}
+        response = self._query_handler(query, rows=0, **parameters)
+        collations: list[Any] = response.get("spellcheck", {}).get("collations", [])
+        return str(collations[1]) if len(collations) > 1 and isinstance(collations[1], str) else ""
+
+    def _query_handler(self, query: str, **parameters: Any) -> dict[str, Any]:
         """Return Solr's response; raise IndexingError when Solr does not respond, InputError for an invalid query."""
         text = re.sub(f"[{_HIGHLIGHT_START}{_HIGHLIGHT_END}]", "", clean_text(query))
         if sum(1 for _ in _QUERY_TOKEN.finditer(text)) > _MAX_QUERY_TOKENS:
@@ -71,13 +129,48 @@ class SolrHandlerSearcher:
         self.client.close()
 
 
-def search_solr_handler(conf: Configuration, query: str, start: int = 0, rows: int = 10) -> SearchResult:
-    """Run one query on Solr."""
-    searcher = SolrHandlerSearcher(conf)
-    try:
-        return searcher.search(query, start, rows)
-    finally:
-        searcher.close()
+def add_filters(query: str, filters: dict[str, str]) -> str:
+    """Return the query with its filters as ``+field:"value"``.
+
+    >>> add_filters("a OR b", {"lang": "zh"})
+    '(a OR b) +lang:"zh"'
+    """
+    if not filters:
+        return query
+    parts = [f"+{name}:{quote_value(value)}" for name, value in filters.items()]
+    return " ".join([f"({query})", *parts])
+
+
+def quote_value(value: str) -> str:
+    """Return a value in quotes, without quotes and backslashes."""
+    return '"' + value.replace("\\", "").replace('"', "") + '"'
+
+
+_OFF = {"hl": "false", "facet": "false", "spellcheck": "false"}
+
+
+def _hit_parameters(start: int, rows: int, with_facets: bool) -> dict[str, Any]:
+    parameters: dict[str, Any] = {
+        "start": start,
+        "rows": rows,
+        "fl": "*,pagerank:field(pagerank),score",
+        "facet": "false",
+        "spellcheck": "false",
+        "hl.tag.pre": _HIGHLIGHT_START,
+        "hl.tag.post": _HIGHLIGHT_END,
+        "hl.encoder": "",
+        "hl.snippets": 1,
+        "hl.fragsize": _SNIPPET_LENGTH,
+    }
+    if with_facets:
+        parameters |= {"facet": "true", "facet.field": list(_FACETS)}
+        parameters |= {"facet.limit": MAX_COUNTED_VALUES, "facet.mincount": 1}
+    return parameters
+
+
+def _read_facets(response: dict[str, Any]) -> FacetCounts:
+    counts: dict[str, list[Any]] = response.get("facet_counts", {}).get("facet_fields", {})
+    return {name: [*zip(map(str, flat[::2]), flat[1::2], strict=False)] for name, flat in counts.items()}
 
 
 def _make_hit(fields: dict[str, Any], highlighting: dict[str, list[str]]) -> Hit:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError, UsageError
-from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.evaluation.ranking_metrics import (
     best_metrics,
     evaluate_queries,
@@ -21,7 +20,7 @@ from nutch2py.search.evaluation.ranking_metrics import (
 from nutch2py.search.evaluation.trec_files import format_run, read_qrels, read_topics
 from nutch2py.search.evaluation.trec_metrics import format_trec_table, mean_trec_metrics, trec_metrics
 from nutch2py.search.results.search_results import MAX_ROWS, MAX_START, SearchResult
-from nutch2py.search.search_service import search, search_backend_name
+from nutch2py.search.search_backends import open_search_backend
 
 
 def run_evaluation(
@@ -41,12 +40,12 @@ def run_evaluation(
     if n < 1:
         raise UsageError("-n: the number of results must be at least 1")
     known = read_judgements(judgements)
-    searcher = EmbeddedSearcher(conf) if search_backend_name(conf) == "embedded" else None
+    searcher = open_search_backend(conf)
     query_texts = read_queries(queries)
     missing: dict[tuple[str, str], str] = {}
 
     def urls(query: str, rows: int) -> list[str]:
-        result: SearchResult = search(conf, query, 0, rows, searcher)
+        result: SearchResult = searcher.search(query, 0, rows)
         for hit in result.hits:
             if hit.url not in known.get(query, {}):
                 text = " ".join(f"{hit.title.text} — {hit.snippet.text}".split())
@@ -119,12 +118,12 @@ def _search_topics(
     conf: Configuration, topics: Mapping[str, str], docno: re.Pattern[str] | None, n: int
 ) -> dict[str, list[str]]:
     """Return the ids of the first ``n`` documents of each topic."""
-    searcher = EmbeddedSearcher(conf) if search_backend_name(conf) == "embedded" else None
+    searcher = open_search_backend(conf)
     rankings: dict[str, list[str]] = {}
     for key, query in topics.items():
         urls: list[str] = []
         while len(urls) < n and len(urls) <= MAX_START:
-            hits = search(conf, query, len(urls), min(n - len(urls), MAX_ROWS), searcher).hits
+            hits = searcher.search(query, len(urls), min(n - len(urls), MAX_ROWS)).hits
             if not hits:
                 break
             urls += [hit.url for hit in hits]

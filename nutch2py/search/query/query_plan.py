@@ -209,6 +209,10 @@ class SearchOptions(NamedTuple):
         """Return the options with one more filter."""
         return self._replace(filters=(*self.filters, (field, value)))
 
+    def facet_filters(self) -> dict[str, str]:
+        """Return the filters by facet name."""
+        return {"host" if name == "site" else name: value for name, value in self.filters}
+
     def apply_to(self, plan: QueryPlan) -> QueryPlan:
         """Return a plan restricted by the filters."""
         filters = tuple(make_filter(name, value) for name, value in self.filters)
@@ -217,6 +221,28 @@ class SearchOptions(NamedTuple):
 
 
 DEFAULT_SEARCH_OPTIONS = SearchOptions()
+
+
+def matching_plan(plan: QueryPlan) -> QueryPlan:
+    """Return a plan without the clauses that only rank: it matches the same documents.
+
+    >>> word = DisMaxClause((PhraseClause("title", ("web",)),))
+    >>> matching_plan(BooleanClause(should=(word, ConstantClause(word, 2.0)), minimum_match=1)) == word
+    True
+    """
+    if not isinstance(plan, BooleanClause):
+        return plan
+    must = tuple(map(matching_plan, plan.must))
+    must_not = tuple(map(matching_plan, plan.must_not))
+    matched = {part for part in plan.should if not isinstance(part, ConstantClause)}
+    should = [part for part in plan.should if not (isinstance(part, ConstantClause) and part.clause in matched)]
+    if plan.minimum_match == 0 and plan.must:
+        should = []
+    if len(must) == 1 and not should and not must_not:
+        return must[0]
+    if len(should) == 1 and not must and not must_not:
+        return matching_plan(should[0])
+    return BooleanClause(must, tuple(map(matching_plan, should)), must_not, plan.minimum_match)
 
 
 def make_filter(field: str, value: str) -> FilterClause:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from nutch2py.records.document import clean_text
+from nutch2py.search.results.facets import FacetCounts
 from nutch2py.search.results.snippet import Snippet
 
 MAX_ROWS = 1_000
@@ -82,6 +83,8 @@ class SearchResult(NamedTuple):
         unknown_words: Words of the query that no document has.
         corrected_query: The query with similar words for words that the index does not know or hardly knows, whose
             hits are included; "" if there are none.
+        cursor: Continues after the hits of a request with a cursor or without collapsing, "" after the last hit.
+        facets: Values of requested facets that can filter the result, from the same commit as ``total``.
 
     """
 
@@ -95,6 +98,8 @@ class SearchResult(NamedTuple):
     is_relaxed: bool = False
     unknown_words: tuple[str, ...] = ()
     corrected_query: str = ""
+    cursor: str = ""
+    facets: FacetCounts = {}  # noqa: RUF012  # never changed
 
     def to_json(self) -> str:
         """Return the result as one line of JSON."""

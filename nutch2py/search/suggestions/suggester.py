@@ -32,8 +32,8 @@ class SuggestionIndex(Protocol):
     def analyzer(self) -> Analyzer:
         """The analyzer of the index."""
 
-    def search(self, query: str, start: int, rows: int) -> tuple[int, list[ScoredDocument], frozenset[str]]:
-        """Return the number of matches, hits, and the terms to highlight."""
+    def find_documents(self, query: str, rows: int) -> list[ScoredDocument]:
+        """Return the best matching documents."""
 
     def count_matches(self, query: str) -> int:
         """Return the number of matching documents."""
@@ -149,9 +149,8 @@ class Suggester:
         required = [f"title:{word}" for word in re.findall(r"\w+", before)[:8]]
         completed = [f"title:{word}" for word in dict.fromkeys([last, *words])]
         query = f"{' '.join(required)} ({' OR '.join(completed)})"
-        _, hits, _ = self._index.search(query, 0, 2 * MAX_TITLE_SUGGESTIONS)
         urls_by_title: dict[str, str] = {}
-        for hit in hits:
+        for hit in self._index.find_documents(query, 2 * MAX_TITLE_SUGGESTIONS):
             title = " ".join(strip_bidi_controls(first_value(hit.fields, "title")).split())
             url = first_value(hit.fields, "url")
             if title and url.startswith(("http://", "https://")):

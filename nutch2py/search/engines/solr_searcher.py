@@ -1,4 +1,4 @@
-"""SolrEngine: runs query plans on Solr."""
+"""SolrSearcher: runs query plans on Solr."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ from nutch2py.backends.servers.solr_client import (
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError, NutchError
 from nutch2py.records.document import clean_text
-from nutch2py.search.engines.server_searcher import MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS, EngineResult, server_field
+from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest
+from nutch2py.search.engines.server_searcher import (
+    MAX_RESPONSE_SECONDS,
+    MAX_RETRY_SECONDS,
+    ServerSearcher,
+    server_field,
+)
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     FILTER_SCORE,
@@ -28,6 +34,7 @@ from nutch2py.search.query.query_plan import (
     PrefixClause,
     QueryPlan,
 )
+from nutch2py.search.results.facets import MAX_COUNTED_VALUES, server_facet_field
 from nutch2py.search.results.search_results import ScoredDocument, first_value
 
 _SCORE_SORT = "score desc, id asc"
@@ -38,66 +45,50 @@ _ESCAPED = r"\\\1"
 _SPECIAL_CHARACTERS = re.compile(r'([\\"])')
 
 
-class SolrEngine:
+class SolrSearcher(ServerSearcher):
     """The collection of ``solr.server.url``; relevance is multiplied by the current ``index.weight.fields``."""
 
     def __init__(self, conf: Configuration) -> None:
         self.client = open_solr_client(conf)
+        super().__init__(conf, self.client)
         powers = DocumentWeights(conf).powers
         factors = [f"pow(min(10000,max(0.0001,def({name},1))),{power})" for name, power in powers.items()]
         self._weight_function = (
             (",".join(factors) or "1") if powers.keys() <= _UPDATABLE_FIELDS else f"def({TERMS_PREFIX}weight,1)"
         )
 
-    @property
-    def url(self) -> str:
-        """The address in use."""
-        return self.client.url
-
-    def find(
-        self,
-        plan: QueryPlan,
-        start: int,
-        rows: int,
-        newest_first: bool = False,
-        cursor: str = "",
-        freshness: Freshness | None = None,
-    ) -> EngineResult:
-        """Return hits; see :class:`SearchEngine`."""
-        request: dict[str, Any] = {
-            "query": self._ranked_query(plan, freshness),
-            "limit": rows,
+    def _find(self, request: HitRequest) -> EngineResult:
+        body: dict[str, Any] = {
+            "query": self._ranked_query(request.plan, request.freshness),
+            "limit": request.rows,
             "fields": "*,pagerank:field(pagerank),score",
-            "sort": _DATE_SORT if newest_first else _SCORE_SORT,
+            "sort": _DATE_SORT if request.newest_first else _SCORE_SORT,
+            "facet": {
+                name: {"type": "terms", "field": server_facet_field(name), "limit": MAX_COUNTED_VALUES}
+                for name in request.facets
+            },
         }
-        if cursor:
-            request["params"] = {"cursorMark": cursor}
+        if request.cursor:
+            body["params"] = {"cursorMark": request.cursor}
         else:
-            request["offset"] = start
-        response = self._select(request)
+            body["offset"] = request.start
+        response = self._select(body)
         hits = []
         for fields in response["response"]["docs"]:
-            score = float(fields.pop("score", 0.0))
-            hits.append(
-                ScoredDocument(
-                    0.0 if newest_first else score, document_fields(fields), first_value(fields, SKETCH_FIELD)
-                )
-            )
-        next_cursor = str(response.get("nextCursorMark", "")) if len(hits) == rows else ""
-        total = int(response["response"]["numFound"])
-        return EngineResult(total, hits, "" if next_cursor == cursor else next_cursor)
-
-    def count_values(self, plan: QueryPlan, fields: tuple[str, ...], limit: int) -> dict[str, list[tuple[str, int]]]:
-        """Return the most frequent values of fields; see :class:`SearchEngine`."""
-        facets = {name: {"type": "terms", "field": name, "limit": limit} for name in fields}
-        response = self._select({"query": to_solr_query(plan), "limit": 0, "facet": facets}).get("facets", {})
-        return {
-            name: [(str(each["val"]), int(each["count"])) for each in response.get(name, {}).get("buckets", ())]
-            for name in fields
+            score = 0.0 if request.newest_first else float(fields.get("score", 0.0))
+            sketch = first_value(fields, SKETCH_FIELD)
+            fields.pop("score", None)
+            hits.append(ScoredDocument(score, document_fields(fields), sketch))
+        next_cursor = str(response.get("nextCursorMark", "")) if len(hits) == request.rows else ""
+        counted = response.get("facets", {})
+        facets = {
+            name: [(str(each["val"]), int(each["count"])) for each in counted.get(name, {}).get("buckets", ())]
+            for name in request.facets
         }
+        total = int(response["response"]["numFound"])
+        return EngineResult(total, hits, "" if next_cursor == request.cursor else next_cursor, facets)
 
-    def fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a similar term; see :class:`SearchEngine`."""
+    def _similar_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
         if not term.isalnum():
             return []
         query = " ".join(f"{TERMS_PREFIX}{field}:{term}~{distance}" for field in ("title", "content"))
@@ -106,8 +97,7 @@ class SolrEngine:
         )
         return [document_fields(fields) for fields in response["response"]["docs"]]
 
-    def prefix_documents(self, prefix: str, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a term of a prefix; see :class:`SearchEngine`."""
+    def _prefix_documents(self, prefix: str, limit: int) -> list[dict[str, Any]]:
         if not prefix.isalnum():
             return []
         query = {"lucene": {"query": " ".join(f"{TERMS_PREFIX}{field}:{prefix}*" for field in ("title", "content"))}}
@@ -119,19 +109,16 @@ class SolrEngine:
         }
         return [document_fields(fields) for fields in self._select(request)["response"]["docs"]]
 
-    def count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
-        """Return the number of documents with each phrase."""
+    def _count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
         facets = {str(i): {"type": "query", "q": _phrase_query(phrase)} for i, phrase in enumerate(phrases)}
         counts = self._select({"query": {"lucene": {"query": "*:*"}}, "limit": 0, "facet": facets})["facets"]
         return [int(counts[str(i)]["count"]) for i in range(len(phrases))]
 
-    def count_documents_with_field(self, field: str) -> int:
-        """Return the number of documents that have terms in a field."""
+    def _count_documents_with_field(self, field: str) -> int:
         request = {"query": {"lucene": {"query": f"{TERMS_PREFIX}{field}:*"}}, "limit": 0}
         return int(self._select(request)["response"]["numFound"])
 
-    def explain(self, plan: QueryPlan, document_id: str, freshness: Freshness | None = None) -> str | None:
-        """Return Solr's explanation, None when the query does not match the document."""
+    def _explain_plan(self, plan: QueryPlan, document_id: str, freshness: Freshness | None) -> str | None:
         document_filter = to_solr_query(FilterClause("id", document_id))
         request = {
             "query": self._ranked_query(plan, freshness),
@@ -141,10 +128,6 @@ class SolrEngine:
         }
         explanation: str | None = self._select(request).get("debug", {}).get("explain", {}).get(document_id)
         return explanation
-
-    def close(self) -> None:
-        """Close the connections."""
-        self.client.close()
 
     def _ranked_query(self, plan: QueryPlan, freshness: Freshness | None = None) -> dict[str, Any]:
         return self._multiply_by_weight(to_solr_query(plan), _freshness_function(freshness) if freshness else "1")

@@ -1,4 +1,4 @@
-"""ElasticEngine: runs query plans on OpenSearch and Elasticsearch."""
+"""ElasticSearcher: runs query plans on OpenSearch and Elasticsearch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, InputError
 from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, elastic_document_id
 from nutch2py.search.engines.explanation_tree import format_tree
-from nutch2py.search.engines.server_searcher import MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS, EngineResult, server_field
+from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest
+from nutch2py.search.engines.server_searcher import (
+    MAX_RESPONSE_SECONDS,
+    MAX_RETRY_SECONDS,
+    ServerSearcher,
+    server_field,
+)
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     FILTER_SCORE,
@@ -27,6 +33,7 @@ from nutch2py.search.query.query_plan import (
     QueryPlan,
 )
 from nutch2py.search.query.search_cursor import invalid_cursor
+from nutch2py.search.results.facets import MAX_COUNTED_VALUES, server_facet_field
 from nutch2py.search.results.search_results import ScoredDocument
 
 _MAX_RESULT_WINDOW = 10_000
@@ -37,72 +44,59 @@ _DATE_FIELD = f"{TERMS_PREFIX}date"
 _DATE_SORT: list[dict[str, str]] = [{_DATE_FIELD: "desc"}, {"id": "asc"}]
 
 
-class ElasticEngine:
+class ElasticSearcher(ServerSearcher):
     """The index ``elastic.index`` at ``elastic.host``; relevance is multiplied by the weight that was sent."""
 
     def __init__(self, conf: Configuration) -> None:
         settings = ElasticIndexWriter(conf)
         self._weight_line = f"{TERMS_PREFIX}weight: {DocumentWeights(conf)}, as of indexing"
         self.client = settings.create_client(min(settings.timeout, MAX_RESPONSE_SECONDS), MAX_RETRY_SECONDS)
+        super().__init__(conf, self.client)
 
-    @property
-    def url(self) -> str:
-        """The address in use."""
-        return self.client.url
-
-    def find(
-        self,
-        plan: QueryPlan,
-        start: int,
-        rows: int,
-        newest_first: bool = False,
-        cursor: str = "",
-        freshness: Freshness | None = None,
-    ) -> EngineResult:
-        """Return hits; see :class:`SearchEngine`."""
-        if not cursor and start + rows > _MAX_RESULT_WINDOW:
-            if start >= _MAX_RESULT_WINDOW:
-                total = self.find(plan, 0, 0).total
-                if total > start:
+    def _find(self, request: HitRequest) -> EngineResult:
+        rows = request.rows
+        if not request.cursor and request.start + rows > _MAX_RESULT_WINDOW:
+            if request.start >= _MAX_RESULT_WINDOW:
+                found = self._find(request._replace(start=0, rows=0))
+                if found.total > request.start:
                     raise InputError(f"results after the first {_MAX_RESULT_WINDOW:,} of {self.url} need a cursor")
-                return EngineResult(total, [], "")
-            rows = _MAX_RESULT_WINDOW - start
-        request: dict[str, Any] = {
-            "query": _ranked_query(plan, freshness),
+                return found
+            rows = _MAX_RESULT_WINDOW - request.start
+        body: dict[str, Any] = {
+            "query": _ranked_query(request.plan, request.freshness),
             "size": rows,
-            "sort": _DATE_SORT if newest_first else _SCORE_SORT,
+            "sort": _DATE_SORT if request.newest_first else _SCORE_SORT,
             "track_total_hits": True,
             "docvalue_fields": [SKETCH_FIELD],
         }
-        if cursor and cursor != "*":
-            request["search_after"] = _decode_cursor(cursor)
-        elif not cursor:
-            request["from"] = start
-        response = self._post("/_search", request)["hits"]
+        if request.facets:
+            body["aggs"] = {
+                name: {"terms": {"field": server_facet_field(name), "size": MAX_COUNTED_VALUES}}
+                for name in request.facets
+            }
+        if request.cursor and request.cursor != "*":
+            body["search_after"] = _decode_cursor(request.cursor)
+        elif not request.cursor:
+            body["from"] = request.start
+        response = self._post("/_search", body)
+        found_hits = response["hits"]["hits"]
         hits = [
             ScoredDocument(
-                0.0 if newest_first else float(hit["_score"] or 0.0),
+                0.0 if request.newest_first else float(hit["_score"] or 0.0),
                 hit["_source"],
                 *hit.get("fields", {}).get(SKETCH_FIELD, ())[:1],
             )
-            for hit in response["hits"]
+            for hit in found_hits
         ]
-        next_cursor = _encode_cursor(response["hits"][-1]["sort"]) if hits and len(hits) == rows else ""
-        return EngineResult(int(response["total"]["value"]), hits, next_cursor)
-
-    def count_values(self, plan: QueryPlan, fields: tuple[str, ...], limit: int) -> dict[str, list[tuple[str, int]]]:
-        """Return the most frequent values of fields; see :class:`SearchEngine`."""
-        aggregations = {name: {"terms": {"field": name, "size": limit}} for name in fields}
-        response = self._post("/_search", {"query": to_elastic_query(plan), "size": 0, "aggs": aggregations}).get(
-            "aggregations", {}
-        )
-        return {
-            name: [(str(each["key"]), int(each["doc_count"])) for each in response.get(name, {}).get("buckets", ())]
-            for name in fields
+        next_cursor = _encode_cursor(found_hits[-1]["sort"]) if hits and len(hits) == rows else ""
+        counted = response.get("aggregations", {})
+        facets = {
+            name: [(str(each["key"]), int(each["doc_count"])) for each in counted.get(name, {}).get("buckets", ())]
+            for name in request.facets
         }
+        return EngineResult(int(response["hits"]["total"]["value"]), hits, next_cursor, facets)
 
-    def fuzzy_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a similar term; see :class:`SearchEngine`."""
+    def _similar_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
         fuzzy = [
             {"fuzzy": {f"{TERMS_PREFIX}{field}": {"value": term, "fuzziness": distance}}}
             for field in ("title", "content")
@@ -110,8 +104,7 @@ class ElasticEngine:
         request = {"query": {"bool": {"should": fuzzy}}, "size": limit, "_source": _SAMPLE_FIELDS}
         return [hit["_source"] for hit in self._post("/_search", request)["hits"]["hits"]]
 
-    def prefix_documents(self, prefix: str, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a term of a prefix; see :class:`SearchEngine`."""
+    def _prefix_documents(self, prefix: str, limit: int) -> list[dict[str, Any]]:
         prefixes = [{"prefix": {f"{TERMS_PREFIX}{field}": {"value": prefix}}} for field in ("title", "content")]
         request = {
             "query": _multiply_by_weight({"bool": {"should": prefixes}}),
@@ -121,20 +114,17 @@ class ElasticEngine:
         }
         return [hit["_source"] for hit in self._post("/_search", request)["hits"]["hits"]]
 
-    def count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
-        """Return the number of documents with each phrase."""
+    def _count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
         filters = {str(i): _phrase_query(phrase) for i, phrase in enumerate(phrases)}
         request = {"size": 0, "aggs": {"rows": {"filters": {"filters": filters}}}}
         buckets = self._post("/_search", request)["aggregations"]["rows"]["buckets"]
         return [int(buckets[str(i)]["doc_count"]) for i in range(len(phrases))]
 
-    def count_documents_with_field(self, field: str) -> int:
-        """Return the number of documents that have terms in a field."""
+    def _count_documents_with_field(self, field: str) -> int:
         request = {"query": {"exists": {"field": f"{TERMS_PREFIX}{field}"}}, "size": 0, "track_total_hits": True}
         return int(self._post("/_search", request)["hits"]["total"]["value"])
 
-    def explain(self, plan: QueryPlan, document_id: str, freshness: Freshness | None = None) -> str | None:
-        """Return the explanation of the server, None when the query does not match the document."""
+    def _explain_plan(self, plan: QueryPlan, document_id: str, freshness: Freshness | None) -> str | None:
         request = {"query": _ranked_query(plan, freshness)}
         try:
             response = self.client.post_json(f"/_explain/{quote(elastic_document_id(document_id), safe='')}", request)
@@ -145,10 +135,6 @@ class ElasticEngine:
         if not response.get("matched"):
             return None
         return "\n".join([self._weight_line, *format_tree(response["explanation"])])
-
-    def close(self) -> None:
-        """Close the connections."""
-        self.client.close()
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         try:
