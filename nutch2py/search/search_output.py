@@ -61,4 +61,6 @@ def search_with_details(
     result = index.search(query, start, rows, with_facets=facets)
     explanations = {hit.id: index.explain(query, hit.id) for hit in result.hits} if explain else {}
     corrected_query = result.corrected_query or ("" if result.total else index.correct_query(query))
-    return SearchOutput(result, result.facets, {key: text for key, text in explanations.items() if text}, corrected_query)
+    return SearchOutput(
+        result, result.facets, {key: text for key, text in explanations.items() if text}, corrected_query
+    )
