@@ -109,5 +109,5 @@ def test_learned_factor_changes_order_of_hits(conf: Configuration, capsys: pytes
             assert document is not None
             writers.write(document)
         writers.commit()
-    hits = open_search_backend(conf).search("needle", {}, 0, 10).hits
+    hits = open_search_backend(conf).search("needle").hits
     assert [hit.id for hit in hits] == ids[::-1]
