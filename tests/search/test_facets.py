@@ -1,12 +1,14 @@
 """Facets in the embedded index, of this layout and of earlier ones."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from nutch2py.backends.embedded_index import index_directory
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.query.query_plan import SearchOptions
-from nutch2py.search.search_backends import open_search_backend
+from nutch2py.search.search_backends import open_search_backend, open_searcher_manager
 from tests.indexer.pages import doc
 
 HOSTS, PAGES = 300, 3
@@ -67,3 +69,25 @@ def test_older_index_facets_count_best_hits(tmp_path, monkeypatch, layout):
     assert ("text/html", 900) in found["type"]
     assert facets(index, "word", host="Big.org")["host"] == [("Big.org", 450)]
     assert index.search("word", options=SearchOptions((("lang", "en"),))).total == 600
+
+
+def test_facets_add_up_to_total_during_commits(tmp_path, monkeypatch):
+    monkeypatch.setattr("nutch2py.search.search_backends.COMMIT_CHECK_INTERVAL", -1.0)
+    conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path / "index")})
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    searchers, totals = open_searcher_manager(conf), set()
+    for number in range(8):
+        writer.write(doc(f"id{number}", url=f"http://h.org/{number}", host="h.org", title="word"))
+        writer.commit()
+        with ThreadPoolExecutor(4) as pool:
+            for result in pool.map(lambda _: search_shared(searchers), range(8)):
+                assert result.facets["host"] == [("h.org", result.total)]
+                totals.add(result.total)
+    writer.close()
+    assert max(totals) == 8
+
+
+def search_shared(searchers):
+    with searchers.acquire() as searcher:
+        return searcher.search("word", with_facets=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
@@ -55,6 +58,10 @@ _MAX_VALUES = 30
 _SIMILAR_START, _MAX_SIMILAR_STARTS = 3, 3_000  # letters that similar terms share, and number of such terms
 _MIN_SIMILAR_LENGTH = 4  # letters of a term
 _TERM_DOCUMENTS = 3  # documents read of a similar term
+_EXPENSIVE_POSTINGS = 2_000_000
+"""Postings of a plan's terms, each a document in a field, from which a search is expensive: some 30 ms of CPU."""
+_EXPENSIVE_SEARCHES = threading.BoundedSemaphore(max(1, len(os.sched_getaffinity(0)) - 1))
+"""Expensive searches run on all CPUs but one, so that they do not delay the others."""
 
 
 class EmbeddedSearcher(PlanSearcher):
@@ -208,6 +215,10 @@ class EmbeddedSearcher(PlanSearcher):
     def _count_plan(self, plan: QueryPlan) -> int:
         return _total_hits(self._searcher.search(self._to_tantivy_query(matching_plan(plan)), 1))
 
+    def _admit(self, plan: QueryPlan) -> AbstractContextManager[object]:
+        postings = sum(self._searcher.doc_freq(field, term) for field, term in _iter_plan_terms(plan))
+        return _EXPENSIVE_SEARCHES if postings > _EXPENSIVE_POSTINGS else nullcontext()
+
     def _count_values_of_best(self, plan: QueryPlan) -> FacetCounts:
         hits = self._find(HitRequest(plan, 0, _BEST_HITS)).hits
         facets: FacetCounts = {}
@@ -323,6 +334,17 @@ class EmbeddedSearcher(PlanSearcher):
         else:
             query = tantivy.Query.phrase_query(self.schema, row.field, [*row.terms])
         return query if row.weight == 1.0 else tantivy.Query.boost_query(query, row.weight)
+
+
+def _iter_plan_terms(plan: QueryPlan) -> Iterator[IndexTerm]:
+    """Yield the terms of which a search of the plan reads the postings, each as often as it reads them."""
+    if isinstance(plan, BooleanClause):
+        for part in (*plan.must, *plan.should, *plan.must_not):
+            yield from _iter_plan_terms(part)
+    elif isinstance(plan, DisMaxClause | ConstantClause):
+        for clause in (plan.clause if isinstance(plan, ConstantClause) else plan).clauses:
+            if isinstance(clause, PhraseClause):
+                yield from ((clause.field, term) for term in clause.terms)
 
 
 def _total_hits(result: tantivy.SearchResult) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 from nutch2py.backends.analysis.analyzer import Analyzer
@@ -139,6 +140,11 @@ class PlanSearcher(ABC):
     def close(self) -> None:
         """Close the connections."""
 
+    def _admit(self, plan: QueryPlan) -> AbstractContextManager[object]:
+        """Return the context of a search, in which an expensive one may wait for others."""
+        del plan
+        return nullcontext()
+
     def _find_problem(self) -> str:
         """Return why no search can have hits, "" when there is no problem; a server is checked when it is opened."""
         return ""
@@ -197,18 +203,20 @@ class PlanSearcher(ABC):
             return found
 
         collapsed_total, note, next_cursor = None, "", ""
-        if mode and not cursor:
-            total, best, collapsed_total, note = collapse_hits(
-                lambda *hits_from: find(*hits_from)[:2], mode, start, rows
-            )
-        else:
-            total, best, next_cursor, _ = find(start, rows)
-            next_cursor = wrap_cursor(next_cursor, fresh.now) if fresh else next_cursor
+        with self._admit(planned.plan) if planned.plan else nullcontext():
+            if mode and not cursor:
+                total, best, collapsed_total, note = collapse_hits(
+                    lambda *hits_from: find(*hits_from)[:2], mode, start, rows
+                )
+            else:
+                total, best, next_cursor, _ = find(start, rows)
+                next_cursor = wrap_cursor(next_cursor, fresh.now) if fresh else next_cursor
+            hits = [highlight_hit(self.analyzer, each, planned.highlight_terms) for each in best]
         return SearchResult(
             query,
             start,
             total,
-            [highlight_hit(self.analyzer, each, planned.highlight_terms) for each in best],
+            hits,
             (time.perf_counter() - started) * 1000,
             collapsed_total,
             note,
