@@ -34,6 +34,10 @@ def main(argv: list[str] | None = None) -> int:
         from bench.judged.__main__ import main as judged
 
         return judged(arguments[1:])
+    if arguments[:1] == ["typos"]:
+        from bench.ranking.typos import main as typos
+
+        return typos(arguments[1:])
     if arguments[:1] == ["scale"]:
         from bench.scaling.__main__ import main as scale
 
@@ -47,6 +51,7 @@ def main(argv: list[str] | None = None) -> int:
                 *(f"{name}: {(module.__doc__ or '').splitlines()[0]}" for name, module in modules.items()),
                 "ranking FOLDER: relevance of results (docs/ranking.md); see bench ranking --help",
                 "judged: public judged collections, next to BM25 (docs/ranking.md); see bench judged --help",
+                "typos FOLDER: typing errors in words of an index (docs/ranking.md); see bench typos --help",
                 "scale: modelled cost of jobs on 1 to 100 nodes (docs/scale.md); see bench scale --help",
             ]
         ),

@@ -92,8 +92,11 @@ def agrees(conf, embedded):
         assert sorted(one.pages) == sorted(other.pages), typed
     assert index.suggest("crawlers of the we").queries == ["crawlers of the web"]
     assert index.suggest("软").queries[0] == "软件"
-    for query in ("crawlr", "tutoriol python"):
+    for query in ("crawlr", "tutoriol python", "dataabse", "mashcinen"):
         assert index.correct_query(query) == own.correct_query(query) != ""
+        one, other = (each.search(query, 0, 100) for each in (index, own))
+        assert one.corrected_query == other.corrected_query == own.correct_query(query)
+        assert same_order(one.hits, other.hits), query
     key = index.search("crawler", 0, 1).hits[0].id
     assert "idf" in (index.explain("crawler", key) or "")
     assert index.explain("museum", key) is None

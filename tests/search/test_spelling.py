@@ -1,14 +1,19 @@
-"""Spelling correction for queries of the embedded index without hits."""
+"""Similar words for words that the embedded index does not know."""
 
 import doctest
+from typing import NamedTuple
 
 import pytest
 
+from bench.ranking.typos import measure_typos
+from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.query import query_language
+from nutch2py.search.search_service import search
 from nutch2py.search.suggestions import spelling, word_edits
 from nutch2py.search.suggestions.word_edits import edit_distance
+from tests.conftest import ROOT
 from tests.indexer.pages import doc
 
 
@@ -28,10 +33,32 @@ def test_edit_distance_is_counted_up_to_limit(one, other, count):
     assert edit_distance(other, one, 3) == count
 
 
+class Opened(NamedTuple):
+    conf: Configuration
+    searcher: EmbeddedSearcher
+
+
+def write(conf, documents):
+    writer = EmbeddedIndexWriter(conf)
+    writer.open(conf, {})
+    for document in documents:
+        writer.write(document)
+    writer.close()
+
+
+@pytest.fixture(scope="module")
+def stemmed(tmp_path_factory):
+    """Return an index whose stems are shorter than its words, and in which ``causal`` is frequent."""
+    conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path_factory.mktemp("stemmed"))})
+    words = ("transaction", "isolation", "replication", "configuration")
+    documents = [doc(word, title="Manual", content=f"Read about {word} here.") for word in words]
+    documents += [doc(f"causal{number}", title="Graphs", content="A causal model.") for number in range(120)]
+    write(conf, [*documents, doc("rare", title="Clothes", content="Some casual shoes.")])
+    return Opened(conf, EmbeddedSearcher(conf))
+
+
 @pytest.fixture(scope="module")
 def searcher(tmp_path_factory):
-    from nutch2py.conf.configuration import Configuration
-
     conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path_factory.mktemp("index"))})
     writer = EmbeddedIndexWriter(conf)
     writer.open(conf, {})
@@ -78,3 +105,38 @@ def test_long_query_is_checked_partially(searcher):
     typos = [f"crawler{letter}" for letter in "bcfghjkmnqvwz"]
     assert searcher.correct_query(" OR ".join(typos)).split(" OR ") == ["crawler"] * 8 + typos[8:]
     assert searcher.correct_query("crwaler OR " * 400 + "crwaler").count("crawler") == 401
+
+
+@pytest.mark.parametrize(
+    "query", ["transction", "isolaton", "replicaton", "configuraton", "confgiuration", "cnofiguraiton", "configurtoin"]
+)
+def test_words_are_compared_as_written(stemmed, query):
+    found = search(stemmed.conf, query, searcher=stemmed.searcher)
+    word = {"t": "transaction", "i": "isolation", "r": "replication", "c": "configuration"}[query[0]]
+    assert (found.corrected_query, found.unknown_words) == (word, (query,))
+    assert [hit.id for hit in found.hits] == [word]
+    assert word in found.hits[0].snippet.text
+    assert found.hits[0].snippet.highlights
+
+
+def test_rare_word_is_before_frequent_similar_word(stemmed):
+    found = search(stemmed.conf, "casual", rows=200, searcher=stemmed.searcher)
+    assert (found.hits[0].id, found.total, found.corrected_query) == ("rare", 121, "causal")
+    only = search(stemmed.conf, "+casual", searcher=stemmed.searcher)
+    assert ([hit.id for hit in only.hits], only.corrected_query) == (["rare"], "")
+
+
+def test_known_words_and_identifiers_are_not_corrected(stemmed):
+    for query in ("isolation", "isolations", "v20", "transction2", "title:transction", '"transction"', "the"):
+        assert search(stemmed.conf, query, searcher=stemmed.searcher).corrected_query == ""
+
+
+def test_single_edits_find_words(tmp_path):
+    conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path / "index")})
+    documents = []
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        paragraphs = path.read_text("utf-8").split("\n\n")
+        documents += [doc(f"{path.name}-{number}", title="", content=text) for number, text in enumerate(paragraphs)]
+    write(conf, documents)
+    found = measure_typos(EmbeddedSearcher(conf), 300)
+    assert found.share >= 0.95, found.missed

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 _BEST_HITS = 200  # best hits read for facets without columns, and first for freshness
 _MAX_VALUES = 30
-_SIMILAR_START, _MAX_SIMILAR_STARTS = 3, 3_000  # letters that similar terms share, and number of such terms
+_MAX_SIMILAR_TERMS = 1_000  # terms with the same three first letters, compared with a word
 _MIN_SIMILAR_LENGTH = 4  # letters of a term
 _TERM_DOCUMENTS = 3  # documents read of a similar term
 _EXPENSIVE_POSTINGS = 2_000_000
@@ -240,9 +240,11 @@ class EmbeddedSearcher(PlanSearcher):
 
     def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
         """Return up to ``limit`` documents with words that start alike and may differ from ``word`` by two edits."""
-        counted: dict[str, int] = dict(
-            self._searcher.terms_with_prefix("content", word[:_SIMILAR_START], limit=_MAX_SIMILAR_STARTS)
-        )
+        # The second and the third letter may be swapped, replaced by their successor, or as typed.
+        starts = {word[:3], word[0] + word[2] + word[1], word[0] + word[2:4], word[:2] + word[3:4]}
+        counted = dict[str, int]()
+        for start in sorted(starts):
+            counted |= dict(self._searcher.terms_with_prefix("content", start, limit=_MAX_SIMILAR_TERMS))
         letters = frozenset(word)
         distances = {
             term: prefix_distance(term, word, 2)

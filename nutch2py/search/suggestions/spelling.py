@@ -30,7 +30,7 @@ _MAX_TEXT_CHARACTERS = 20_000  # of a document
 _MAX_CACHED_WORDS = 10_000
 _MAX_SCORE_GAP = 3.0  # between the best candidate and others that are searched, too
 _COST_WEIGHT = 5.0  # of an edit
-_FREQUENCY_WEIGHT = 0.5  # of the logarithm of the number of documents
+_FREQUENCY_WEIGHT = 0.3  # of the logarithm of the number of documents
 _UNSEEN_COST = 4.0  # of a word that the sampled documents do not have
 CORRECTION_WEIGHT = 0.5
 """Weight of the best similar word next to the word as typed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer
@@ -17,10 +18,14 @@ MAX_QUERY_SUGGESTIONS, MAX_TITLE_SUGGESTIONS = 6, 4
 _MAX_PREFIX_LENGTH = 200  # characters; a longer input gets no suggestions
 _MAX_WORD_LENGTH = 40  # letters of a suggested word
 _MAX_TERMS = 12  # terms read for six words, since some have the same spelling
-_SAMPLE_DOCUMENTS = 3  # documents read for the spelling of a term
+_MAX_ENDING, _MIN_STEM = 7, 3  # letters that a stem may lack, and has
+_MAX_COMPLETED_STARTS = 3  # completions of the last but one word
+_SAMPLE_DOCUMENTS = 5  # documents read for the spelling of a term
+_STEM_DOCUMENTS = 20  # documents read for the words with a stem that is shorter than what is typed
 _MAX_TEXT_CHARACTERS = 20_000  # of a document
 _MAX_CACHE_ENTRIES = 20_000  # cached prefixes and terms
 _LAST_WORD = re.compile(r"(?<![^\W_])([^\W_]+)$")
+_SIGNED_NAME_START = re.compile(r"(?<![\w.+#])(?:[A-Za-z][+#]{1,2}|\.[nN][eE]?[tT]?)$")
 _ANY_WORD = re.compile(r"(?<![^\W_])[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]")
 
@@ -75,25 +80,70 @@ class Suggester:
     def suggest(self, prefix: str) -> Suggestions:
         """Return suggestions for an input; none when it does not end with a word."""
         prefix = clean_text(prefix).lstrip()
+        if len(prefix) > _MAX_PREFIX_LENGTH:
+            return Suggestions([], [])
+        if name := _SIGNED_NAME_START.search(prefix):
+            names = self._complete_name(prefix[: name.start()], name.group())
+            return Suggestions([each for each in names if each != prefix], [])
         match = _LAST_WORD.search(prefix)
-        if match is None or len(prefix) > _MAX_PREFIX_LENGTH:
+        if match is None:
             return Suggestions([], [])
         before, last = prefix[: match.start()], match[1].lower()
         if len(last) < 2 and not _UNSPACED.match(last):
             return Suggestions([], [])
         words = self._complete_word(last)
+        if not words and _UNSPACED.match(last):
+            words = self._complete_run(last)
         queries = [f"{before}{word}" for word in words if f"{before}{word}" != prefix]
         if before.strip() and queries:
-            # the completed word must match even where it is a function word
-            queries = [each for each in queries if self._index.count_matches(f"{before}+{each[len(before) :]}")]
+            queries = self._match_all(before, words) or self._complete_both(before, words)
         return Suggestions(queries[:MAX_QUERY_SUGGESTIONS], self._find_titles(before, last, words))
+
+    def _match_all(self, before: str, words: list[str]) -> list[str]:
+        """Return the queries with one of ``words`` after ``before`` that match documents with all their words."""
+        # the completed word must match even where it is a function word
+        return [f"{before}{word}" for word in words if self._index.count_matches(f"{before}+{word}")]
+
+    def _complete_both(self, before: str, words: list[str]) -> list[str]:
+        """Return queries whose last but one word is completed, too: ``windows update`` for ``win upd``."""
+        earlier = _LAST_WORD.search(before.rstrip())
+        if earlier is None or len(earlier[1]) < 2:
+            return []
+        starts = self._complete_word(earlier[1].lower())[:_MAX_COMPLETED_STARTS]
+        head, gap = before[: earlier.start()], before[earlier.end() :]
+        return [
+            query for start in starts for query in self._match_all(f"{head}{start}{gap}", words[:_MAX_COMPLETED_STARTS])
+        ]
+
+    def _complete_name(self, before: str, start: str) -> list[str]:
+        """Return queries with the names with signs that start alike: ``C++`` for ``C+``."""
+        names = [".net"] if start.startswith(".") else [f"{start[0]}{signs}" for signs in ("++", "#")]
+        return [f"{before}{name}" for name in self._keep_known(names, start) if name != start]
+
+    def _keep_known(self, names: list[str], start: str) -> list[str]:
+        fitting = (name for name in names if name.lower().startswith(start.lower()))
+        return [name for name in fitting if self._index.count_matches(name)]
+
+    def _complete_run(self, last: str) -> list[str]:
+        """Return a run of words without spaces with its last word completed: 机器学习 for 机器学."""
+        terms = self._index.analyzer.index_terms(last)
+        final = terms[-1] if terms else ""
+        if not final or final == last or not self._index.analyzer.fold(last).endswith(final):
+            return []
+        head = last[: len(last) - len(final)]
+        completed = (f"{head}{word}" for word in self._complete_word(final))
+        return [run for run in completed if run != last and self._index.count_matches(f'"{run}"')]
 
     def _complete_word(self, last: str) -> list[str]:
         """Return completions of a word, those of most documents first."""
-        completions = []
+        completions = list[str]()
         starts = (last, self._index.analyzer.fold(last))  # 軟 is a prefix of 软件, too
-        for term in self._find_terms(last):
-            forms = self._spellings_of(term)
+        # The term of a word may be shorter than what is typed: transact for transactio.
+        stems = (last[:-cut] for cut in range(1, _MAX_ENDING + 1) if len(last) - cut >= _MIN_STEM)
+        for term in chain(self._find_terms(last), stems if last.isalpha() and not _UNSPACED.match(last) else ()):
+            if completions and len(term) < len(last):
+                break
+            forms = self._spellings_of(term, _SAMPLE_DOCUMENTS if len(term) >= len(last) else _STEM_DOCUMENTS)
             fitting = (form for form in forms if form.startswith(starts))
             word = min(fitting, key=lambda form: (-forms[form], len(form), form), default="")
             if word and word not in completions and len(word) <= _MAX_WORD_LENGTH:
@@ -124,18 +174,19 @@ class Suggester:
             self._spellings_by_term.clear()
         return self._spellings_by_term.setdefault(term, spellings)
 
-    def _spellings_of(self, term: str) -> Counter[str]:
-        """Return the spellings of a term in documents that have it."""
-        kept = self._spellings_by_term.get(term)
-        return self._cache_spellings(term, Counter(self._iter_spellings(term))) if kept is None else kept
+    def _spellings_of(self, term: str, documents: int) -> Counter[str]:
+        """Return the spellings of a term in a number of documents that have it."""
+        key = term if documents == _SAMPLE_DOCUMENTS else f"{term} {documents}"
+        kept = self._spellings_by_term.get(key)
+        return self._cache_spellings(key, Counter(self._iter_spellings(term, documents))) if kept is None else kept
 
-    def _iter_spellings(self, term: str) -> Iterator[str]:
+    def _iter_spellings(self, term: str, documents: int) -> Iterator[str]:
         if _UNSPACED.match(term):
             yield term
             return
         analyzer = self._index.analyzer
         pattern = prefix_pattern(term[: 3 if len(term) > 4 else 1]) if term.isascii() else _ANY_WORD
-        for fields in self._index.documents_with_term(term, _SAMPLE_DOCUMENTS):
+        for fields in self._index.documents_with_term(term, documents):
             lang = first_value(fields, "lang") or "en"
             for name in SUGGEST_FIELDS:
                 for text in field_values(fields, name):
