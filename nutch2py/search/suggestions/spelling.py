@@ -119,10 +119,8 @@ class SpellingCorrector:
                 costs[edited] = min(cost, costs.get(edited, cost))
         words_by_term: dict[str, list[str]] = {}
         for code in self._languages_of(word):
-            for edited in costs:
-                terms = self._analyzer.index_terms(edited, code)
-                if len(terms) == 1:
-                    words_by_term.setdefault(terms[0], []).append(edited)
+            for edited, term in self._analyse([*costs], code):
+                words_by_term.setdefault(term, []).append(edited)
         terms = [*words_by_term]
         counts = self._count(terms)
         return [
@@ -130,6 +128,14 @@ class SpellingCorrector:
             for term, count in zip(terms, counts, strict=True)
             if count
         ]
+
+    def _analyse(self, words: list[str], code: str) -> Iterable[tuple[str, str]]:
+        """Return words with their terms in a language; one text of all of them costs least."""
+        terms = self._analyzer.index_terms(" ".join(words), code)
+        if len(terms) == len(words):
+            return zip(words, terms, strict=True)
+        rows = ((word, self._analyzer.index_terms(word, code)) for word in words)
+        return ((word, row[0]) for word, row in rows if len(row) == 1)
 
     def _find_far(self, word: str) -> list[_Candidate]:
         """Return the terms of words in documents that differ from a word by two edits."""
@@ -161,7 +167,7 @@ class SpellingCorrector:
         letter = next((each for each in word if each >= "\u0370"), "")
         for first, last, code in _SCRIPT_LANGUAGES:
             if first <= letter <= last:
-                return [code, "en"] if code in self._languages else ["en"]
+                return [code] if code in self._languages else ["en"]
         if not self._latin_codes:
             codes = sorted(self._languages & _LATIN_LANGUAGES)
             if len(codes) > _MAX_LANGUAGES:
