@@ -19,7 +19,7 @@ from nutch2py.search.results.search_results import field_values
 from nutch2py.search.suggestions.word_edits import letters_like
 
 _WORD = re.compile(r"(?<![\w\-'’])[^\W\d_]+(?![\w\-'’])")
-_BATCH = 1_000
+_ALL_DOCUMENTS = "-xyzzyxyzzy"
 
 
 class TypoResult(NamedTuple):
@@ -40,7 +40,7 @@ def measure_typos(searcher: EmbeddedSearcher, queries: int, min_length: int = 5,
     chance = random.Random(seed)
     ids_by_term: dict[str, set[str]] = {}
     terms: dict[str, str] = {}
-    for document in _documents(searcher):
+    for document in (found.fields for found in searcher.find_documents(_ALL_DOCUMENTS, searcher.count())):
         text = "\n".join([*field_values(document, "title"), *field_values(document, "content")])
         language = str(document.get("lang", "en"))
         for term in searcher.analyzer.index_terms(text, language):
@@ -53,9 +53,9 @@ def measure_typos(searcher: EmbeddedSearcher, queries: int, min_length: int = 5,
         word = chance.choice(words)
         query = random_edit(word, chance)
         started = time.process_time()
-        _, hits, _ = searcher.search(query, 0, 3)
+        hits = searcher.search(query, 0, 3).hits
         seconds.append(time.process_time() - started)
-        if ids_by_term[terms[word]].isdisjoint(str(hit.fields["id"]) for hit in hits):
+        if ids_by_term[terms[word]].isdisjoint(hit.id for hit in hits):
             missed.append((word, query))
     return TypoResult(queries, missed, sorted(seconds))
 
@@ -70,16 +70,6 @@ def random_edit(word: str, chance: random.Random) -> str:
         swapped = before + after[:1] + word[at] + after[1:]
         edited = chance.choice((before + letter + word[at:], before + after, before + letter + after, swapped))
     return edited
-
-
-def _documents(searcher: EmbeddedSearcher) -> list[dict[str, object]]:
-    documents = list[dict[str, object]]()
-    while len(documents) < searcher.count():
-        _, hits, _ = searcher.search("-xyzzyxyzzy", len(documents), _BATCH)
-        if not hits:
-            break
-        documents += [hit.fields for hit in hits]
-    return documents
 
 
 def main(argv: Sequence[str] | None = None) -> int:
