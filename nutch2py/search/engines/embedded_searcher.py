@@ -60,7 +60,7 @@ _MIN_SIMILAR_LENGTH = 4  # letters of a term
 _TERM_DOCUMENTS = 3  # documents read of a similar term
 _EXPENSIVE_POSTINGS = 2_000_000
 """Postings of a plan's terms, each a document in a field, from which a search is expensive: some 30 ms of CPU."""
-_EXPENSIVE_SEARCHES = threading.BoundedSemaphore(max(1, len(os.sched_getaffinity(0)) - 1))
+_EXPENSIVE_SEARCHES = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) - 1))
 """Expensive searches run on all CPUs but one, so that they do not delay the others."""
 
 
