@@ -65,6 +65,8 @@ INLINE: dict[str, str] = {
     "parser.html.nesting_depth:_RAW_TEXT_END": "tests/parser/test_nesting_depth.py",
     "search.evaluation.evaluator:_docno_pattern": _OPERATORS,
     "search.evaluation.trec_files:_split_topics": "one character",
+    "search.results.snippet:_ascii_prefixes_pattern": "first letters of words, at starts of words; runs of one set",
+    "search.suggestions.spelling:SpellingCorrector": "a word",
     "search.suggestions.prefix_terms:prefix_pattern": "first letters of a word, at starts of words; runs of one set",
     "search.suggestions.suggester:Suggester": "runs of one set",
     "search.query.query_hints:find_query_hints": "one character",

@@ -103,6 +103,9 @@ def _without_filler_terms(analyzer: Analyzer, terms: frozenset[str], lang: str) 
     return (terms - fillers) or terms
 
 
+_REST_OF_WORD = r"[^\W_]*(?:\+\+|#|['’-][^\W_]+)*"
+
+
 def find_matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> list[tuple[int, int, str]]:
     """Return the matching words in order."""
     return sorted(
@@ -123,7 +126,8 @@ def _iter_candidate_tokens(analyzer: Analyzer, text: str, wanted: frozenset[str]
         return
     known: dict[str, list[TextToken]] = {}
     folded = fold_width(text)
-    spans = {match.span(): None for match in _prefixes_pattern(wanted).finditer(folded)}
+    pattern = _ascii_prefixes_pattern(wanted) if folded.isascii() else _prefixes_pattern(wanted)
+    spans = {match.span(): None for match in pattern.finditer(folded)}
     if analysis_language(lang) in COMPOUND_LANGUAGES and any(len(term) > 2 for term in wanted):
         spans |= dict.fromkeys(_iter_words_with(_parts_pattern(wanted), folded))
     if any(_SIGNED_NAME.search(term) for term in wanted):
@@ -158,10 +162,20 @@ def _parts_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
 
 @bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
 def _prefixes_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
-    """Return a pattern of words with the prefixes of the terms."""
-    prefixes = {term[: 3 if len(term) > 4 else 2 if len(term) > 2 else 1] for term in wanted}
-    either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in prefix) for prefix in sorted(prefixes))
-    return re.compile(rf"(?<![^\W_])(?:{either})[^\W_]*(?:\+\+|#|['’-][^\W_]+)*", re.IGNORECASE)
+    """Return a pattern of words with the prefixes of the terms, whose letters may have accents."""
+    either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in prefix) for prefix in _prefixes_of(wanted))
+    return re.compile(rf"(?<![^\W_])(?:{either}){_REST_OF_WORD}", re.IGNORECASE)
+
+
+@bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
+def _ascii_prefixes_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
+    """Return the pattern for an ASCII text, which is compiled ten times as fast."""
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(_prefixes_of(wanted))}){_REST_OF_WORD}", re.IGNORECASE | re.ASCII)
+
+
+def _prefixes_of(wanted: frozenset[str]) -> list[str]:
+    """Return the letters that words with the terms start with."""
+    return sorted({term[: 3 if len(term) > 4 else 2 if len(term) > 2 else 1] for term in wanted})
 
 
 def _cut_snippet(text: str, start: int, end: int, matches: Iterable[tuple[int, int, str]]) -> Snippet:
