@@ -12,6 +12,10 @@ OTHERWISE = {
     "Haus": "stemmed in English alone",
     "Häuser": "stemmed in English alone",
     "東京 観光": "観光客 is one word to smartcn, once 観 is 观",
+    "C++": "signs are no part of Solr's words",
+    "wifi": "Wi-Fi is two words there",
+    "Haftpflicht": "compounds are not split there",
+    "Auto Versicherung": "compounds are not split there",
     "Bücher Garten": "Gartenbau is not split there",
     "Bücher über den Garten": "Gartenbau is not split there",
 }

@@ -58,7 +58,7 @@ class RobotsPolicy:
     def _apply(self, rules: RobotsRules, item: FetchItem) -> None:
         if (delay := rules.crawl_delay_ms or 0) > 0:
             self._state.queues.get_queue(item.queue_id).crawl_delay = max(delay / 1000, self._min_crawl_delay)
-        is_home_page = not item.url.split("://", 1)[1].partition("/")[2]
+        is_home_page = not item.url.partition("://")[2].partition("/")[2]
         if self._state.options.detect_sitemaps and rules.sitemaps and is_home_page:
             item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
 
