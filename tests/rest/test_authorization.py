@@ -49,9 +49,10 @@ def paths() -> list[tuple[str, str, Role, bool]]:
 
 def test_changing_request_requires_more_than_read_role() -> None:
     assert all(role > Role.READ for _, _, role, changes in paths() if changes)
-    # Nutch 2 requests rows by POST
+    # Nutch 2 requests rows by POST, and the search page reports clicks by a token of its response
     assert [(method, path) for method, path, _, changes in paths() if method != "GET" and not changes] == [
-        ("POST", "/db")
+        ("POST", "/api/v1/clicks"),
+        ("POST", "/db"),
     ]
 
 
