@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import closing
 
 import pytest
@@ -115,12 +114,10 @@ def test_writer_never_waits_and_drops_when_queue_is_full(conf: Configuration) ->
         return open_store(given, DerivedRow)
 
     writer = SearchLogWriter(conf, open_slow_table)
-    start = time.monotonic()
     assert writer.add(LogRow(new_search_id(), 0, search("q")))
     assert entered.wait(30)
     added = sum(writer.add(LogRow(new_search_id(), 0, search("q"))) for _ in range(2500))
-    assert time.monotonic() - start < 10
-    assert (added, writer.dropped) == (2000, 500)
+    assert (added, writer.dropped) == (2000, 500)  # while the table is still waited for
     released.set()
     writer.close()
     assert len(keys(open_store(conf, DerivedRow))) == 2001

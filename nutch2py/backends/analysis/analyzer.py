@@ -343,6 +343,7 @@ class Analyzer:
                 elif self._bigram_start.match(run):
                     terms.extend(pair for piece in self._split_scripts(run) for pair in bigrams(piece))
                 else:
+                    words.append(run)
                     terms.append(known[run])
         return terms, words
 
@@ -419,14 +420,30 @@ class Analyzer:
         if self._granularity.fine_queries:
             whole = [part for word in whole for part in self.compound_parts(word) or (word,)]
         if "ja" in codes and self.rules_version > 1 and not self.by_character:
-            # jieba cuts Japanese words that it does not know into characters; Japanese pages have bigrams
-            groups = ([*group] for _, group in groupby(whole, lambda word: len(word) == 1))
-            words = [piece for group in groups for piece in ([tuple(group)] if len(group[0]) == 1 else zip(group))]
-            return [
-                QueryWord(tuple((row,) for row in dict.fromkeys((word, tuple(bigrams("".join(word)))))))
-                for word in words
-            ]
+            return self._japanese_query_words(run, whole)
         return [QueryWord((((word,),),)) for word in whole]
+
+    def _japanese_query_words(self, run: str, words: list[str]) -> list[QueryWord]:
+        """Return the words of a run for pages in Chinese or Japanese.
+
+        jieba cuts Japanese words that it does not know into characters. Japanese pages have bigrams, so a character
+        also matches with the one after it, or before it at the end.
+        """
+        found: list[QueryWord] = []
+        start = 0
+        for word in words:
+            start = run.index(word, start)
+            rows: list[TermSequence] = [(word,)]
+            if len(word) > 1:
+                rows.append(tuple(bigrams(word)))
+            elif len(run) > 1:
+                first = min(start, len(run) - 2)
+                rows.append((run[first : first + 2],))
+            start += len(word)
+            if found and rows[-1] == found[-1].alternatives[-1][0]:  # the last two characters
+                continue
+            found.append(QueryWord(tuple((row,) for row in dict.fromkeys(rows))))
+        return found
 
     def _bigram_query_words(self, run: str) -> Iterator[QueryWord]:
         for piece in self._split_scripts(run):
