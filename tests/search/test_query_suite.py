@@ -326,6 +326,14 @@ def test_demands_that_leave_no_hit_are_ignored(embedded, query):
 
 @pytest.mark.parametrize(
     ("query", "title"),
+    [("what is rights-zoo?", "Managing Rights"), ("zoo.rights", "Managing Rights"), ("王铁塔字什么？", "巴黎旅游")],
+)
+def test_joined_words_that_no_page_has_are_split(embedded, query, title):
+    assert title in {hit.title.text for hit in search(embedded, query).hits}
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
     [
         ("intitle:zoo python", "Pythons in the zoo"),
         ("inurl:example robots", "Robots exclusion"),

@@ -454,6 +454,10 @@ class Analyzer:
             else:  # several words
                 yield from (QueryWord((((pair,),),)) for pair in dict.fromkeys(pairs))
 
+    def han_characters(self, term: str) -> tuple[str, ...]:
+        """Return the characters of a Chinese word, none for another word."""
+        return tuple(term) if _HAN_START.match(term) else ()
+
     def _split_scripts(self, run: str) -> list[str]:
         """Return the parts of a run: Hiragana, Katakana or other characters."""
         return [run] if self.rules_version == 1 else _KANA_RUN.findall(run)

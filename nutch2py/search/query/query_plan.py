@@ -167,6 +167,7 @@ class PlannedQuery(NamedTuple):
         is_relaxed: Whether quotes, ``+`` and ``AND`` demand nothing in this plan.
         unknown_words: Words that no document has, as typed.
         corrected_query: The query with the similar words that are searched, too; "" if there are none.
+        is_uncertain: Whether the words may be in documents, but perhaps not as they are joined in the query.
 
     """
 
@@ -176,6 +177,7 @@ class PlannedQuery(NamedTuple):
     is_relaxed: bool = False
     unknown_words: tuple[str, ...] = ()
     corrected_query: str = ""
+    is_uncertain: bool = False
 
 
 class SearchOptions(NamedTuple):

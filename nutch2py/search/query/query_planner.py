@@ -105,12 +105,13 @@ class WordCorrector(Protocol):
 class _PlannedWord(NamedTuple):
     """A word with its plan.
 
-    ``idf``: its idf in the index; ``is_known``: a document may have it.
+    ``idf``: its idf in the index; ``is_known``: a document may have it; ``is_certain``: a document has it.
     """
 
     plan: QueryPlan
     idf: float
     is_known: bool
+    is_certain: bool = False
 
 
 class QueryPlanner:
@@ -144,7 +145,8 @@ class QueryPlanner:
         Args:
             query: The query.
             is_ranked: False for a plan that only matches, as for counts.
-            is_relaxed: Demand nothing because of quotes, ``+`` and ``AND``, for a query without a hit.
+            is_relaxed: Demand nothing because of quotes, ``+`` and ``AND``, and split joined words and unknown Chinese
+                words, for a query without a hit.
             is_verbatim: Search no similar words for those that the index does not know.
 
         """
@@ -157,7 +159,7 @@ class QueryPlanner:
         if is_relaxed and has_demands:
             tree = relax(tree)
         tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
-        builder = _PlanBuilder(self, tree, is_ranked, corrects=not is_verbatim)
+        builder = _PlanBuilder(self, tree, is_ranked, corrects=not is_verbatim, splits_words=is_relaxed)
         replaced = builder.replaced_words
         return builder.build()._replace(
             has_demands=has_demands,
@@ -168,12 +170,13 @@ class QueryPlanner:
     def plan_with_hits(
         self, query: str, has_hits: Callable[[QueryPlan], bool], *, is_ranked: bool = True
     ) -> PlannedQuery:
-        """Return the plan of a query, relaxed if its demands leave no hit.
+        """Return the plan of a query, relaxed if its demands or its joined words leave no hit.
 
         A relaxed plan has no similar words: the quotes and ``+`` mean these words and no others.
         """
         planned = self.plan(query, is_ranked=is_ranked)
-        if planned.plan is None or not planned.has_demands or has_hits(planned.plan):
+        may_miss = planned.has_demands or planned.is_uncertain
+        if planned.plan is None or not may_miss or has_hits(planned.plan):
             return planned
         relaxed = self.plan(query, is_ranked=is_ranked, is_relaxed=True, is_verbatim=True)
         return relaxed if relaxed.plan is not None and has_hits(relaxed.plan) else planned
@@ -217,11 +220,18 @@ class _PlanBuilder:
         is_ranked: bool,
         demands_all: bool = False,
         corrects: bool = False,
+        splits_words: bool = False,
     ) -> None:
         self._planner, self._settings, self._analyzer = planner, planner.settings, planner.analyzer
         self._is_ranked, self._demands_all = is_ranked, demands_all
         self._tree = self._resolve_fields(tree)
+        self._is_uncertain = False
         self._units = {text: [] if _prefix_of(text) else planner.query_words(text) for text in iter_texts(self._tree)}
+        if splits_words:
+            self._units = {
+                text: units if text.phrase else [piece for unit in units for piece in self._split(unit)]
+                for text, units in self._units.items()
+            }
         self._free_texts = [*iter_free_texts(self._tree)]
         self._word_count = sum(
             len(self._units[text]) for text in self._free_texts if not planner.is_filler(text.text)
@@ -242,7 +252,21 @@ class _PlanBuilder:
         plan = self._plan_node(self._tree)
         if plan is not None and self._is_ranked and (boosts := self._proximity_boosts()):
             plan = BooleanClause(must=(plan,), should=boosts)
-        return PlannedQuery(plan, self._highlight_terms(), unknown_words=tuple(dict.fromkeys(self._unknown_words)))
+        return PlannedQuery(
+            plan,
+            self._highlight_terms(),
+            unknown_words=tuple(dict.fromkeys(self._unknown_words)),
+            is_uncertain=self._is_uncertain,
+        )
+
+    def _split(self, unit: QueryWord) -> list[QueryWord]:
+        """Return the words of a joined word, such as ``QED-kort``, and the characters of a Chinese one."""
+        (terms, *_) = unit.alternatives[0]
+        if len(terms) > 1:
+            rows = [row for alternative in unit.alternatives for row in alternative if len(row) == len(terms)]
+            return [QueryWord(tuple(((term,),) for term in dict.fromkeys(same))) for same in zip(*rows, strict=True)]
+        characters = self._analyzer.han_characters(terms[0])
+        return [unit, *(QueryWord((((each,),),)) for each in characters)] if len(characters) > 1 else [unit]
 
     # fields and statistics
 
@@ -410,6 +434,8 @@ class _PlanBuilder:
         extra = [word.plan for word in planned_fillers if word.is_known]
         if not base:
             base, extra = [word for word in planned_fillers if word.is_known], []
+        # a phrase of words that the index knows may be in no document
+        self._is_uncertain |= not any(word.is_certain for word in base)
         if not base:
             return _any_of([word.plan for word in (*content, *planned_fillers)])
         should = [word.plan for word in base]
@@ -472,9 +498,9 @@ class _PlanBuilder:
             sums = [sum(self._term_idf(clause.field, term) for term in clause.terms) for clause in weighed]
             idf = shared if shared is not None else min(sums, default=0.0)
             unmatched = rows or [*self._iter_clauses(unit.alternatives[0][0], field)]
-            return _PlannedWord(self._dis_max(weighed or unmatched), idf, bool(weighed))
+            return _PlannedWord(self._dis_max(weighed or unmatched), idf, bool(weighed), bool(idfs))
         plans = [*([self._dis_max(weighed)] if weighed else []), *multiple]
-        return _PlannedWord(_any_of(plans) or self._dis_max(rows), shared or 0.0, bool(plans))
+        return _PlannedWord(_any_of(plans) or self._dis_max(rows), shared or 0.0, bool(plans), bool(idfs))
 
     def _add_corrections(self, word: _PlannedWord, corrections: Sequence[Correction]) -> _PlannedWord:
         """Return the plan of a word with those of similar words, which weigh less."""
@@ -485,7 +511,7 @@ class _PlanBuilder:
             if meant.is_known and isinstance(meant.plan, DisMaxClause):
                 clauses += [clause._replace(weight=clause.weight * each.weight) for clause in meant.plan.clauses]
                 idf = idf or meant.idf * each.weight
-        return _PlannedWord(self._dis_max(clauses), idf, True) if clauses else word
+        return _PlannedWord(self._dis_max(clauses), idf, True, True) if clauses else word
 
     def _dis_max(self, clauses: Sequence[PhraseClause | PrefixClause]) -> DisMaxClause:
         return DisMaxClause(tuple(clauses), self._settings.tie_breaker)
