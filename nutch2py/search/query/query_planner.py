@@ -265,8 +265,8 @@ class _PlanBuilder:
         if len(terms) > 1:
             rows = [row for alternative in unit.alternatives for row in alternative if len(row) == len(terms)]
             return [QueryWord(tuple(((term,),) for term in dict.fromkeys(same))) for same in zip(*rows, strict=True)]
-        characters = self._analyzer.han_characters(terms[0])
-        return [unit, *(QueryWord((((each,),),)) for each in characters)] if len(characters) > 1 else [unit]
+        characters = [each for each in self._analyzer.han_characters(terms[0]) if not self._planner.is_filler(each)]
+        return [unit, *(QueryWord((((each,),),)) for each in characters if len(terms[0]) > 1)]
 
     # fields and statistics
 
