@@ -168,9 +168,9 @@ def test_search_command_pages_facets_and_explains_solr(crawled, capsys, backend)
     assert found["facets"]["lang"] == {"zh": 4}
     assert "idf" in found["hits"][0]["explanation"]
     command[1] = "equel"
-    assert main(command) == 1
-    assert "Did you mean: equal\n" in capsys.readouterr().out
-    assert main([*command, "-json"]) == 1
+    assert main(command) == 0
+    assert "Showing results for: equal\n" in capsys.readouterr().out
+    assert main([*command, "-json"]) == 0
     assert json.loads(capsys.readouterr().out)["corrected_query"] == "equal"
 
 

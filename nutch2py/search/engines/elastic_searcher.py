@@ -16,6 +16,7 @@ from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, elastic_
 from nutch2py.search.engines.explanation_tree import format_tree
 from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest
 from nutch2py.search.engines.server_searcher import (
+    LUCENE_SCALE,
     MAX_RESPONSE_SECONDS,
     MAX_RETRY_SECONDS,
     ServerSearcher,
@@ -180,7 +181,7 @@ def to_elastic_query(plan: QueryPlan) -> dict[str, Any]:
         }
     if isinstance(plan, ConstantClause):
         phrases = [_phrase_query(phrase) for phrase in plan.clause.clauses]
-        return {"constant_score": {"filter": {"bool": {"should": phrases}}, "boost": plan.score}}
+        return {"constant_score": {"filter": {"bool": {"should": phrases}}, "boost": plan.score * LUCENE_SCALE}}
     if isinstance(plan, MatchAllClause):
         return {"match_all": {}}
     clauses: dict[str, Any] = {}
@@ -193,7 +194,7 @@ def to_elastic_query(plan: QueryPlan) -> dict[str, Any]:
 
 def _phrase_query(phrase: PhraseClause | PrefixClause) -> dict[str, Any]:
     if isinstance(phrase, PrefixClause):
-        return {"prefix": {server_field(phrase): {"value": phrase.prefix, "boost": phrase.weight}}}
+        return {"prefix": {server_field(phrase): {"value": phrase.prefix, "boost": phrase.weight * LUCENE_SCALE}}}
     if len(phrase.terms) == 1:
         return {"term": {server_field(phrase): {"value": phrase.terms[0], "boost": phrase.weight}}}
     return {"match_phrase": {server_field(phrase): {"query": " ".join(phrase.terms), "boost": phrase.weight}}}

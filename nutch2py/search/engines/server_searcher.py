@@ -32,6 +32,8 @@ _SUGGESTIONS_TTL = 60.0  # seconds; how long terms and spellings for suggestions
 MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS = 30.0, 5.0
 """Seconds for one response, and for retries of an unavailable server, while a user waits."""
 _MAX_CACHED_TERMS = 20_000
+LUCENE_SCALE = 1 / 2.2
+"""Scale of constant scores: Lucene's BM25 omits the factor k1 + 1 = 2.2, which tantivy's has."""
 ANALYSIS_FIELD = f"{TERMS_PREFIX}analysis"
 
 
@@ -56,9 +58,11 @@ class ServerStatistics:
         self._fields: dict[str, bool] = {}
 
     def document_count(self, field: str) -> int:
-        """Return the number of documents that have the field, by which Lucene computes idf."""
+        """Return the number of documents that have the field, by which Lucene computes idf; all of them for ""."""
         if field not in self._document_counts:
-            self._document_counts[field] = self._searcher._count_documents_with_field(field)
+            self._document_counts[field] = (
+                self._searcher._count_documents_with_field(field) if field else self._searcher.count()
+            )
         return self._document_counts[field]
 
     def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:

@@ -18,6 +18,7 @@ from nutch2py.errors import IndexingError, InputError, NutchError
 from nutch2py.records.document import clean_text
 from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest
 from nutch2py.search.engines.server_searcher import (
+    LUCENE_SCALE,
     MAX_RESPONSE_SECONDS,
     MAX_RETRY_SECONDS,
     ServerSearcher,
@@ -178,7 +179,7 @@ def to_solr_query(plan: QueryPlan) -> dict[str, Any]:
         return {"maxscore": {"query": " ".join(phrases), "tie": plan.tie_breaker}}
     if isinstance(plan, ConstantClause):
         phrases = (_phrase_query(phrase) for phrase in plan.clause.clauses)
-        return {"lucene": {"query": f"({' '.join(phrases)})^={plan.score:.6g}"}}
+        return {"lucene": {"query": f"({' '.join(phrases)})^={plan.score * LUCENE_SCALE:.6g}"}}
     if isinstance(plan, MatchAllClause):
         return {"lucene": {"query": "*:*"}}
     clauses: dict[str, Any] = {}
@@ -191,7 +192,9 @@ def to_solr_query(plan: QueryPlan) -> dict[str, Any]:
 
 
 def _boost_of(clause: PhraseClause | PrefixClause) -> str:
-    return f"{'^=' if isinstance(clause, PrefixClause) else '^'}{clause.weight:.6g}"
+    if isinstance(clause, PrefixClause):
+        return f"^={clause.weight * LUCENE_SCALE:.6g}"
+    return f"^{clause.weight:.6g}"
 
 
 def _phrase_query(phrase: PhraseClause | PrefixClause) -> str:

@@ -47,6 +47,8 @@ from nutch2py.search.query.synonyms import get_synonym_expander
 _SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's weight above 1
 _MAX_PHRASE_WORDS = 8  # words
 _MAX_PAIRS = 16
+_MAX_PLANNED_WORDS = 64
+"""Words of a query that are searched; Solr accepts 1,024 clauses, of which a word has some in each field."""
 _MIN_PREFIX_LENGTH = 2
 _COMPOUND_PART_WEIGHT = 0.4
 """Weight of a document with all parts of a compound next to one with the compound."""
@@ -86,7 +88,7 @@ class TermStatistics(Protocol):
     """Numbers of documents of an index."""
 
     def document_count(self, field: str) -> int:
-        """Return the number of documents by which the index computes the idf of a field's terms."""
+        """Return the number of documents by which the index computes the idf of a field's terms; "" for all of them."""
 
     def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
         """Return the number of documents with each term."""
@@ -239,6 +241,7 @@ class _PlanBuilder:
         self._unknown_words: list[str] = []
         self._frequencies: dict[IndexTerm, int] = {}
         self._document_counts: dict[str, int] = {}
+        self._document_count = planner.statistics.document_count("") if planner.statistics is not None else 1
         self._corrections: dict[TextNode, Sequence[Correction]] = {}
         self.replaced_words: dict[str, str] = {}
         if corrects and planner.corrector is not None:
@@ -373,11 +376,10 @@ class _PlanBuilder:
         return weighed
 
     def _term_idf(self, field: str, term: str) -> float:
-        """Return the idf of a term by the field that has it most often."""
+        """Return the idf of a term by the field that has it most often, among all documents of the index."""
         fields = self._settings.field_weights if field in self._settings.field_weights else (field,)
         known = [(name, term) for name in fields if (name, term) in self._frequencies]
-        best = max(known or [(field, term)], key=lambda pair: self._frequencies.get(pair, 1))
-        return self._own_idf(*best)
+        return _idf(self._document_count, max(self._frequencies.get(pair, 1) for pair in known or [(field, term)]))
 
     # nodes
 
@@ -420,6 +422,7 @@ class _PlanBuilder:
             for unit in units:
                 is_small = is_filler or (len(units) > 1 and self._planner.is_filler(unit.alternatives[0][0][0]))
                 (fillers if is_small else words).append((unit, text))
+        del words[_MAX_PLANNED_WORDS:], fillers[_MAX_PLANNED_WORDS // 2 :]
         planned = [self._plan_word(unit, text.field, False) for unit, text in words]
         self._unknown_words += [text.text for (_, text), word in zip(words, planned, strict=True) if not word.is_known]
         planned = [
@@ -456,7 +459,8 @@ class _PlanBuilder:
             return make_filter(field, text.text)
         if prefix := _prefix_of(text):
             return self._plan_prefix(prefix, field)
-        return _all_of([self._plan_word(unit, field, False).plan for unit in self._units[text]])
+        units = self._units[text][:_MAX_PLANNED_WORDS]
+        return _all_of([self._plan_word(unit, field, False).plan for unit in units])
 
     def _plan_prefix(self, prefix: str, field: str) -> QueryPlan:
         """Return the plan of words with a prefix, compared with the terms of pages, which are stems."""
