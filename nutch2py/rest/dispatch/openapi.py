@@ -57,7 +57,8 @@ def _operation_object(operation: Operation, schema_of: dict[int, Any], component
     codes = [HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE]
     if operation.role > Role.ANONYMOUS:
         codes += [HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN]
-    if operation.role > Role.SEARCH or _PATH_PARAM.search(operation.path):
+    # what a body names may not exist, or be switched off
+    if operation.role > Role.SEARCH or _PATH_PARAM.search(operation.path) or operation.body_type is not None:
         codes += [HTTPStatus.NOT_FOUND]
     if operation.modifies:
         codes += [HTTPStatus.CONFLICT]
