@@ -22,7 +22,7 @@ GROUPS = {
         "table/test_hbase", "table/test_hbase_cells",
         "table/test_hbase_table_export", "table/test_hbase_failures", "table/test_hbase_services",
         "jobs/test_concurrent_jobs_hbase",
-        "kill/test_gateway",
+        "kill/test_gateway", "search/test_search_log_hbase",
         # two Sparks at once would see each other's files, and one module uses HBase, too
         "jobs/test_pagerank_runners", "mapreduce/test_spark",
     ),
