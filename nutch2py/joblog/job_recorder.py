@@ -32,7 +32,8 @@ from nutch2py.support.invariants import not_none
 from nutch2py.support.log_file import log_job_context
 from nutch2py.support.process_identity import ProcessIdentity
 from nutch2py.support.reporting import current_reporter, set_reporter, warn
-from nutch2py.table import DataStore, open_store
+from nutch2py.table import DataStore
+from nutch2py.table.store_factory import open_store_without_wait
 
 MIN_UPDATE_INTERVAL, _MAX_UPDATE_INTERVAL = 2.0, 15.0
 """Seconds between writes, at the start and of a long job."""
@@ -47,12 +48,6 @@ _HADOOP_GROUPS = frozenset(
     {"File System Counters", "Job Counters", "Map-Reduce Framework", "Shuffle Errors"}
     | {f"File {direction} Format Counters" for direction in ("Input", "Output")}
 )
-_NO_WAIT_PROPERTIES = {
-    "service.wait.seconds": 0,
-    "hbase.thrift.timeout": 8000,
-    "hbase.thrift.connect.timeout": 3000,
-}
-"""The log does not wait for an unavailable table: the job itself does, with a warning."""
 
 
 class JobRecorder:
@@ -141,11 +136,8 @@ class JobRecorder:
     def _open_store(self) -> None:
         if self._max_entries <= 0:
             return
-        conf = self._conf.copy()
-        for name, value in _NO_WAIT_PROPERTIES.items():
-            conf.set(name, value)
         with self._warn_on_error():
-            store = open_store(conf, DerivedRow)
+            store = open_store_without_wait(self._conf, DerivedRow)  # the job itself waits, with a warning
             if not store.exists():
                 return
             time_of_crawl = store.clock.next()

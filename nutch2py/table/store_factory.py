@@ -55,6 +55,21 @@ def import_store_module(conf: Configuration) -> None:
         importlib.import_module(_STORE_MODULES[scheme])
 
 
+_NO_WAIT_PROPERTIES = {
+    "service.wait.seconds": 0,
+    "hbase.thrift.timeout": 8000,
+    "hbase.thrift.connect.timeout": 3000,
+}
+
+
+def open_store_without_wait(conf: Configuration, record: type[R]) -> DataStore[R]:
+    """Open the table of ``record`` for logs: requests fail at once, rather than wait for an unavailable server."""
+    own = conf.copy()
+    for name, value in _NO_WAIT_PROPERTIES.items():
+        own.set(name, value)
+    return open_store(own, record)
+
+
 def open_store(
     conf: Configuration, record: type[R], location: str | None = None, name: str | None = None
 ) -> DataStore[R]:

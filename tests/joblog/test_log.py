@@ -397,7 +397,7 @@ def _fails(*_: object, **__: object) -> Any:
 @pytest.mark.parametrize(
     "breaks",
     [
-        lambda patch: patch.setattr(job_recorder, "open_store", _fails),
+        lambda patch: patch.setattr(job_recorder, "open_store_without_wait", _fails),
         lambda patch: patch.setattr(job_recorder, "encode_entry", _fails),
         lambda patch: patch.setattr(job_recorder, "delete_old_entries", _fails),
         lambda patch: patch.setattr("nutch2py.jobs.job_context.snapshot_table_stats", _fails),

@@ -26,9 +26,9 @@ from nutch2py.rest.job_control.job_requests import (
     SeedUrlString,
 )
 from nutch2py.rest.job_control.seed_lists import NewSeedList
+from nutch2py.support.clock import MS_PER_DAY
 from nutch2py.url.keys import reverse_url
 
-_DAY_MS = 86_400_000
 _NUTCH_STATES = {
     JobProcessState.RUNNING: "RUNNING",
     JobProcessState.STOPPING: "STOPPING",
@@ -221,7 +221,7 @@ def _request_arguments(call: ApiCall, body: JobConfig) -> dict[str, object]:
         case "GENERATE":
             new_batch_id = f"{int(time.time())}-{secrets.randbelow(1 << 31)}"
             days = (
-                {"addDays": (_parse_number(args["curTime"]) - time.time() * 1000) / _DAY_MS}
+                {"addDays": (_parse_number(args["curTime"]) - time.time() * 1000) / MS_PER_DAY}
                 if "curTime" in args
                 else {}
             )

@@ -31,6 +31,7 @@ from nutch2py.search.query.query_plan import (
     ConstantClause,
     DisMaxClause,
     FilterClause,
+    IndexTerm,
     MatchAllClause,
     PhraseClause,
     PrefixClause,
@@ -40,7 +41,7 @@ from nutch2py.search.query.query_plan import (
     make_filter,
     matching_plan,
 )
-from nutch2py.search.query.query_planner import IndexTerm, QueryPlanner
+from nutch2py.search.query.query_planner import QueryPlanner
 from nutch2py.search.query.search_cursor import invalid_cursor
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
 from nutch2py.search.results.search_results import ScoredDocument, field_values

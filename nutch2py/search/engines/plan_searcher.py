@@ -16,13 +16,14 @@ from nutch2py.records.document import clean_text
 from nutch2py.search.query.freshness import Freshness, FreshnessSettings
 from nutch2py.search.query.query_plan import (
     DEFAULT_SEARCH_OPTIONS,
+    IndexTerm,
     PlannedQuery,
     QueryPlan,
     QuerySettings,
     SearchOptions,
     matching_plan,
 )
-from nutch2py.search.query.query_planner import IndexTerm, QueryPlanner
+from nutch2py.search.query.query_planner import QueryPlanner
 from nutch2py.search.query.search_cursor import wrap_cursor
 from nutch2py.search.results.collapse import collapse_hits, read_collapse_mode
 from nutch2py.search.results.facets import FacetCounts, select_facets

@@ -17,12 +17,13 @@ from nutch2py.search.query.query_plan import (
     DEFAULT_SEARCH_OPTIONS,
     DisMaxClause,
     FilterClause,
+    IndexTerm,
     PhraseClause,
     PrefixClause,
     QueryPlan,
     indexed_languages,
 )
-from nutch2py.search.query.query_planner import IndexTerm, QueryPlanner
+from nutch2py.search.query.query_planner import QueryPlanner
 from nutch2py.search.suggestions.prefix_terms import SAMPLE_SIZE, PrefixTerm, find_prefix_terms
 from nutch2py.search.suggestions.spelling import SpellingCorrector
 from nutch2py.search.suggestions.suggester import SuggestionCache

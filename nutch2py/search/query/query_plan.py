@@ -19,13 +19,18 @@ from nutch2py.search.query.synonyms import SYNONYMS_PROPERTY as SYNONYMS
 from nutch2py.search.query.synonyms import SynonymGroups, parse_synonyms
 
 DEFAULT_FIELD_WEIGHTS = "title^3 anchor^2 content url^1.5 host^2"
-DEFAULT_TIE_BREAKER = 0.1
+TIE_BREAKER = 0.1
+"""Weight of the other fields of a word next to the best one."""
 FILTER_SCORE = 0.001
 DEFAULT_PHRASE_BOOST = 0.6
 DEFAULT_COORDINATION = 1.0
 _FIELD_WEIGHT = re.compile(r"(\w+)(?:\^([0-9.]+))?")
 DEFAULT_MINIMUM_MATCH = "3<75% 5<2"
 _MINIMUM_MATCH = re.compile(r"(?:(\d+)<)?(\d+)(%?)")
+
+
+IndexTerm = tuple[str, str]
+"""A field and a term."""
 
 
 class PhraseClause(NamedTuple):
@@ -40,7 +45,7 @@ class DisMaxClause(NamedTuple):
     """Matches any of the phrases. Its score is the best one's, plus ``tie_breaker`` times the others'."""
 
     clauses: tuple[PhraseClause | PrefixClause, ...]
-    tie_breaker: float = DEFAULT_TIE_BREAKER
+    tie_breaker: float = TIE_BREAKER
 
 
 class FilterClause(NamedTuple):
@@ -92,10 +97,6 @@ class QuerySettings(NamedTuple):
         synonym_groups: Synonyms.
         fillers: Additional filler words in lower case.
         coordination: Score of a matching word of a short query, as a multiple of its idf, next to BM25.
-        tie_breaker: Weight of the other fields of a word next to the best one.
-        filler_weight: Weight of filler words.
-        long_query: Number of words from which the boosts of pairs shrink.
-        is_idf_shared: Whether a word has one idf in all fields.
 
     """
 
@@ -106,10 +107,6 @@ class QuerySettings(NamedTuple):
     synonym_groups: SynonymGroups = ()
     fillers: frozenset[str] = frozenset()
     coordination: float = DEFAULT_COORDINATION
-    tie_breaker: float = DEFAULT_TIE_BREAKER
-    filler_weight: float = 0.2
-    long_query: float = 2.0
-    is_idf_shared: bool = True
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> QuerySettings:

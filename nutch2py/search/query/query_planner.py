@@ -33,6 +33,7 @@ from nutch2py.search.query.query_plan import (
     Correction,
     DisMaxClause,
     FilterClause,
+    IndexTerm,
     MatchAllClause,
     PhraseClause,
     PlannedQuery,
@@ -47,6 +48,8 @@ from nutch2py.search.query.synonyms import get_synonym_expander
 _SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's weight above 1
 _MAX_PHRASE_WORDS = 8  # words
 _MAX_PAIRS = 16
+_LONG_QUERY = 2  # words; in a longer query, pairs of words count less
+_FILLER_WEIGHT = 0.2
 _MAX_PLANNED_WORDS = 64
 """Words of a query that are searched; Solr accepts 1,024 clauses, of which a word has some in each field."""
 _MIN_PREFIX_LENGTH = 2
@@ -80,8 +83,6 @@ _MEDIA_TYPES = {
 }
 """Media types of ``filetype:`` whose subtype is not the extension; ``type`` has the subtypes as values, too."""
 _PUNCTUATION_AROUND = re.compile(r"^\W+|\W+$")
-IndexTerm = tuple[str, str]
-"""A field and a term."""
 
 
 class TermStatistics(Protocol):
@@ -169,18 +170,16 @@ class QueryPlanner:
             corrected_query=replace_words(query, replaced) if replaced else "",
         )
 
-    def plan_with_hits(
-        self, query: str, has_hits: Callable[[QueryPlan], bool], *, is_ranked: bool = True
-    ) -> PlannedQuery:
+    def plan_with_hits(self, query: str, has_hits: Callable[[QueryPlan], bool]) -> PlannedQuery:
         """Return the plan of a query, relaxed if its demands or its joined words leave no hit.
 
         A relaxed plan has no similar words: the quotes and ``+`` mean these words and no others.
         """
-        planned = self.plan(query, is_ranked=is_ranked)
+        planned = self.plan(query)
         may_miss = planned.has_demands or planned.is_uncertain
         if planned.plan is None or not may_miss or has_hits(planned.plan):
             return planned
-        relaxed = self.plan(query, is_ranked=is_ranked, is_relaxed=True, is_verbatim=True)
+        relaxed = self.plan(query, is_relaxed=True, is_verbatim=True)
         return relaxed if relaxed.plan is not None and has_hits(relaxed.plan) else planned
 
     def correct_query(self, query: str) -> str:
@@ -365,14 +364,12 @@ class _PlanBuilder:
         for clause in clauses:
             if any(self._frequencies.get((clause.field, term)) == 0 for term in clause.terms):
                 continue
-            if self._settings.is_idf_shared:
-                own = sum(self._own_idf(clause.field, term) for term in clause.terms)
-                if shared_idf is not None and len(clause.terms) == 1:
-                    target = shared_idf
-                else:
-                    target = sum(self._term_idf(clause.field, term) for term in clause.terms)
-                clause = clause._replace(weight=clause.weight * target / own) if own > 0 else clause
-            weighed.append(clause)
+            own = sum(self._own_idf(clause.field, term) for term in clause.terms)
+            if shared_idf is not None and len(clause.terms) == 1:
+                target = shared_idf
+            else:
+                target = sum(self._term_idf(clause.field, term) for term in clause.terms)
+            weighed.append(clause._replace(weight=clause.weight * target / own) if own > 0 else clause)
         return weighed
 
     def _term_idf(self, field: str, term: str) -> float:
@@ -471,7 +468,7 @@ class _PlanBuilder:
             clauses = [
                 PrefixClause(field, folded) if field in TEXT_FIELDS else PrefixClause(_OTHER_FIELD, f"{field}={folded}")
             ]
-        return DisMaxClause(tuple(clauses), self._settings.tie_breaker)
+        return DisMaxClause(tuple(clauses))
 
     def _plan_word(self, unit: QueryWord, field: str, is_filler: bool) -> _PlannedWord:
         """Return the plan of a word: its best alternative in its best field."""
@@ -483,7 +480,7 @@ class _PlanBuilder:
                 continue
             parts = [self._weigh([*self._iter_clauses(terms, field)]) for terms in alternative]
             if all(parts):
-                multiple.append(BooleanClause(must=tuple(map(self._dis_max, parts))))
+                multiple.append(BooleanClause(must=tuple(map(_dis_max, parts))))
         idfs = [
             self._term_idf(clause.field, clause.terms[0])
             for clause in rows
@@ -492,19 +489,19 @@ class _PlanBuilder:
         shared = min(idfs, default=None)
         weighed = self._weigh(rows, shared)
         if is_filler:
-            weighed = [clause._replace(weight=clause.weight * self._settings.filler_weight) for clause in weighed]
+            weighed = [clause._replace(weight=clause.weight * _FILLER_WEIGHT) for clause in weighed]
         for terms in unit.parts:
             parts = [self._weigh([*self._iter_clauses((term,), field)]) for term in terms]
             if all(parts):
                 lower = ([each._replace(weight=each.weight * _COMPOUND_PART_WEIGHT) for each in some] for some in parts)
-                multiple.append(BooleanClause(must=tuple(map(self._dis_max, lower))))
+                multiple.append(BooleanClause(must=tuple(map(_dis_max, lower))))
         if not multiple:
             sums = [sum(self._term_idf(clause.field, term) for term in clause.terms) for clause in weighed]
             idf = shared if shared is not None else min(sums, default=0.0)
             unmatched = rows or [*self._iter_clauses(unit.alternatives[0][0], field)]
-            return _PlannedWord(self._dis_max(weighed or unmatched), idf, bool(weighed), bool(idfs))
-        plans = [*([self._dis_max(weighed)] if weighed else []), *multiple]
-        return _PlannedWord(_any_of(plans) or self._dis_max(rows), shared or 0.0, bool(plans), bool(idfs))
+            return _PlannedWord(_dis_max(weighed or unmatched), idf, bool(weighed), bool(idfs))
+        plans = [*([_dis_max(weighed)] if weighed else []), *multiple]
+        return _PlannedWord(_any_of(plans) or _dis_max(rows), shared or 0.0, bool(plans), bool(idfs))
 
     def _add_corrections(self, word: _PlannedWord, corrections: Sequence[Correction]) -> _PlannedWord:
         """Return the plan of a word with those of similar words, which weigh less."""
@@ -515,10 +512,7 @@ class _PlanBuilder:
             if meant.is_known and isinstance(meant.plan, DisMaxClause):
                 clauses += [clause._replace(weight=clause.weight * each.weight) for clause in meant.plan.clauses]
                 idf = idf or meant.idf * each.weight
-        return _PlannedWord(self._dis_max(clauses), idf, True, True) if clauses else word
-
-    def _dis_max(self, clauses: Sequence[PhraseClause | PrefixClause]) -> DisMaxClause:
-        return DisMaxClause(tuple(clauses), self._settings.tie_breaker)
+        return _PlannedWord(_dis_max(clauses), idf, True, True) if clauses else word
 
     def _iter_clauses(self, terms: tuple[str, ...], field: str) -> Iterator[PhraseClause]:
         """Yield the terms as a phrase in each field, with the field's weight."""
@@ -552,7 +546,7 @@ class _PlanBuilder:
                 [PhraseClause(field, row, settings.phrase_boost) for row in short for field in ("title", "content")],
             )
         if settings.phrase_boost and len(rows[0]) > 2:
-            share = min(1.0, settings.long_query / self._word_count)
+            share = min(1.0, _LONG_QUERY / self._word_count)
             pair_boost = settings.phrase_boost / 2 * share
             longest = max(map(len, rows))
             for at in range(min(longest - 1, _MAX_PAIRS)):
@@ -602,6 +596,10 @@ def _prefix_of(text: TextNode) -> str:
     prefix = text.text.removesuffix("*")
     is_prefix = prefix != text.text and len(prefix) >= _MIN_PREFIX_LENGTH and prefix.isalnum() and not text.phrase
     return prefix if is_prefix else ""
+
+
+def _dis_max(clauses: Sequence[PhraseClause | PrefixClause]) -> DisMaxClause:
+    return DisMaxClause(tuple(clauses))
 
 
 def _all_of(

@@ -20,8 +20,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_clicks import CLICK_FACTORS_PREFIX
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.search.search_log.logged_search import SearchSource
-from nutch2py.search.search_log.search_log_store import MS_PER_DAY, SearchWithClicks, open_log_store, read_searches
-from nutch2py.support.clock import now_ms
+from nutch2py.search.search_log.search_log_store import SearchWithClicks, open_log_store, read_searches
+from nutch2py.support.clock import MS_PER_DAY, now_ms
 from nutch2py.support.reporting import print_output
 from nutch2py.table import DataStore, prefix_range
 

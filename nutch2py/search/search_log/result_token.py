@@ -8,10 +8,9 @@ import secrets
 from typing import NamedTuple
 
 from nutch2py.search.search_log.logged_search import search_time
-from nutch2py.support.clock import now_ms
+from nutch2py.support.clock import MS_PER_DAY, now_ms
 
 _TOKEN = re.compile(r"([0-9]{13}-[0-9a-f]{12})\.([0-9]{1,6})\.([0-9]{1,3})\.([0-9a-f]{32})", re.ASCII)
-_VALID_MS = 86_400_000
 MAX_TOKEN_LENGTH = 80
 
 
@@ -44,7 +43,7 @@ class ResultTokenSigner:
         if match is None or not hmac.compare_digest(self._sign(text.rpartition(".")[0]), match[4]):
             return None
         token = ResultToken(match[1], int(match[2]), int(match[3]))
-        return token if now_ms() - search_time(token.search_id) <= _VALID_MS else None
+        return token if now_ms() - search_time(token.search_id) <= MS_PER_DAY else None
 
     def _sign(self, payload: str) -> str:
         return hmac.digest(self._key, payload.encode(), "sha256")[:16].hex()

@@ -15,20 +15,14 @@ import msgspec
 from nutch2py.conf.configuration import Configuration
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.search.search_log.logged_search import LoggedClick, LoggedSearch, search_time, time_prefix
-from nutch2py.support.clock import now_ms
-from nutch2py.table import DataStore, KeyRange, TableQuery, open_store, prefix_range
+from nutch2py.support.clock import MS_PER_DAY, now_ms
+from nutch2py.table import DataStore, KeyRange, TableQuery, prefix_range
+from nutch2py.table.store_factory import open_store_without_wait
 
 SEARCH_LOG_PREFIX = "search/log/"
-MS_PER_DAY = 86_400_000
 _DATA = frozenset({DerivedRow.data})
 DELETES_PER_BATCH = 10_000
 """Old rows that are deleted in one batch."""
-_NO_WAIT_PROPERTIES = {
-    "service.wait.seconds": 0,
-    "hbase.thrift.timeout": 8000,
-    "hbase.thrift.connect.timeout": 3000,
-}
-"""The search log does not wait for an unavailable table: its entries are dropped, with a warning."""
 T = TypeVar("T")
 
 
@@ -55,11 +49,8 @@ class LogRow(NamedTuple):
 
 
 def open_log_store(conf: Configuration) -> DataStore[DerivedRow]:
-    """Return the derived table of a crawl; requests to it do not wait for an unavailable server."""
-    own = conf.copy()
-    for name, value in _NO_WAIT_PROPERTIES.items():
-        own.set(name, value)
-    return open_store(own, DerivedRow)
+    """Return the derived table of a crawl. While it is unavailable, entries are dropped with a warning."""
+    return open_store_without_wait(conf, DerivedRow)
 
 
 def write_rows(store: DataStore[DerivedRow], rows: list[LogRow]) -> None:

@@ -17,9 +17,9 @@ from nutch2py.search.search_log.logged_search import (
     shorten_ids,
 )
 from nutch2py.search.search_log.result_token import ResultToken, ResultTokenSigner
-from nutch2py.search.search_log.search_log_store import MS_PER_DAY, LogRow
+from nutch2py.search.search_log.search_log_store import LogRow
 from nutch2py.search.search_log.search_log_writer import SearchLogWriter
-from nutch2py.support.clock import now_ms
+from nutch2py.support.clock import MS_PER_DAY, now_ms
 
 MAX_SESSION_LENGTH = 64
 MAX_DWELL_MS = MS_PER_DAY
@@ -28,7 +28,7 @@ MAX_DWELL_MS = MS_PER_DAY
 class SessionHasher:
     """Hashes session ids with a random salt that changes every day (UTC) and is never stored.
 
-    The same session has the same hash within a day. When the salt is gone, nobody can tell which session a hash was.
+    The same session has the same hash within a day. Without the salt, the session of a hash cannot be found.
     """
 
     def __init__(self) -> None:

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.search.search_log.logged_search import SearchSource
-from nutch2py.search.search_log.search_log_store import MS_PER_DAY, SearchWithClicks, open_log_store, read_searches
-from nutch2py.support.clock import now_ms
+from nutch2py.search.search_log.search_log_store import SearchWithClicks, open_log_store, read_searches
+from nutch2py.support.clock import MS_PER_DAY, now_ms
 
 
 class QueryStats(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.backends.analysis.stemming import STEMMER_NAMES
-from nutch2py.search.query.query_plan import Correction
+from nutch2py.search.query.query_plan import Correction, IndexTerm
 from nutch2py.search.results.search_results import field_values
 from nutch2py.search.suggestions.word_edits import edit_distance, iter_edits
 
@@ -40,7 +40,6 @@ _SCRIPT_LANGUAGES = (("\u0370", "\u03ff", "el"), ("\u0400", "\u052f", "ru"), ("\
 _LATIN_LANGUAGES = frozenset(STEMMER_NAMES) - {"el", "ru", "ar", "ta"}
 _WORD = re.compile(r"(?<![\w\-])[^\W\d_]{3,64}(?![\w])")
 _SPELLING_FIELDS = ("content", "title")
-IndexTerm = tuple[str, str]
 
 
 class SpellingIndex(Protocol):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from nutch2py.errors import StoreError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import RecordField
-from nutch2py.support.clock import now_ms
+from nutch2py.support.clock import MS_PER_DAY, now_ms
 from nutch2py.table.due_index import REBUILD_HINT, DueIndex, RowStatistics, TimeSpan, slot_of
 from nutch2py.table.hbase import due_table
 from nutch2py.table.hbase.column_selection import CellRow
@@ -24,7 +24,6 @@ from nutch2py.table.hbase.thrift_client.hbase_errors import SERVER_ERRORS, to_st
 from nutch2py.table.hbase.thrift_client.hbase_scan import KeySpan, RowBudget, TableScanner, read_rows
 from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 
-_DAY_MS = 86_400_000
 EXACT_COUNT_LIMIT = 10_000
 """Entries up to which counts are exact; larger ones are extrapolated from one bucket."""
 PROBED_ROWS = 200
@@ -54,7 +53,7 @@ class HBaseDueIndex(DueIndex):
 
     def __init__(self, source: PageTableSource, due_table: DueTable, is_enabled: bool, full_scan_days: float) -> None:
         self._source, self._due_table, self._is_enabled = source, due_table, is_enabled
-        self._full_scan_interval = int(full_scan_days * _DAY_MS)
+        self._full_scan_interval = int(full_scan_days * MS_PER_DAY)
         self.unindexed_count = 0
 
     @property
@@ -174,7 +173,7 @@ class HBaseDueIndex(DueIndex):
         for entry in entries:
             row = rows.get(entry.key)
             if row is None:
-                if entry.written_at < now_ms() - _DAY_MS:  # a newer entry may precede the write of its row
+                if entry.written_at < now_ms() - MS_PER_DAY:  # a newer entry may precede the write of its row
                     stale.append(entry)
                 continue
             cell = row.get(self._source.time_column)
