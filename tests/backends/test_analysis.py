@@ -15,7 +15,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.records.document import clean_text
 from nutch2py.search.query import query_language as query
-from nutch2py.search.query import query_plan
+from nutch2py.search.query import query_plan, query_planner, query_settings
 from nutch2py.search.query.query_language import AndNode, NotNode, OrNode, TextNode, iter_positive_texts, parse_query
 from nutch2py.search.results import search_results
 
@@ -28,7 +28,10 @@ def rows(text, analyzer=ANALYZER):
     return [row for unit in analyzer.query_words(text) for row in unit.alternatives[0]]
 
 
-@pytest.mark.parametrize("module", [analyzer, folding, stemming, weight_buckets, query_plan, query, search_results])
+@pytest.mark.parametrize(
+    "module",
+    [analyzer, folding, stemming, weight_buckets, query_plan, query_planner, query_settings, query, search_results],
+)
 def test_docstring_examples_hold(module):
     results = doctest.testmod(module)
     assert results.attempted > 0

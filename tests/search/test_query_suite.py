@@ -11,7 +11,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.query.freshness import FreshnessSettings
-from nutch2py.search.query.query_plan import QuerySettings, SearchOptions
+from nutch2py.search.query.query_plan import SearchOptions
+from nutch2py.search.query.query_settings import QuerySettings
 from nutch2py.search.results.collapse import NO_SKETCHES_MESSAGE
 from nutch2py.search.search_backends import open_search_backend
 from nutch2py.search.search_service import search

@@ -24,6 +24,7 @@ from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from nutch2py.backends.analysis.chinese_segmentation import DEFAULT_GRANULARITY, CharacterSegmenter, ChineseGranularity
 from nutch2py.backends.analysis.compounds import (
     COMPOUND_LANGUAGES,
     get_splitter,
@@ -47,26 +48,6 @@ from nutch2py.support.bounded_cache import BoundedDict, word_cache
 
 if TYPE_CHECKING:
     from rjieba import Jieba
-
-
-class CharacterSegmenter:
-    """Segmenter with jieba's interface in which every character is a word."""
-
-    def cut(self, run: str, hmm: bool = True) -> list[str]:
-        """Return the characters."""
-        return [*run]
-
-    def cut_for_search(self, run: str, hmm: bool = True) -> list[str]:
-        """Return the characters."""
-        return [*run]
-
-    def tokenize(self, run: str, mode: str = "search", hmm: bool = True) -> Iterator[tuple[str, int, int]]:
-        """Yield each character with its start and end."""
-        for offset, character in enumerate(run):
-            yield character, offset, offset + 1
-
-    def add_word(self, word: str, frequency: int, kind: str) -> None:
-        """Ignore a user word: every character is a word already."""
 
 
 ANALYSIS_VERSION = 3
@@ -141,32 +122,6 @@ class QueryWord(NamedTuple):
     parts: tuple[TermSequence, ...] = ()
 
 
-class ChineseGranularity(NamedTuple):
-    """Granularity of Chinese segmentation.
-
-    ``fine_pages``: words within words are indexed, too (奥运 of 奥运会). ``fine_queries``: a compound in a query is
-    searched by its parts, at any position, instead of as a whole.
-    """
-
-    fine_pages: bool = True
-    fine_queries: bool = False
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> ChineseGranularity:
-        """Read ``index.chinese.pages`` and ``index.chinese.queries``: fine or coarse."""
-        return cls(_is_fine(conf, "index.chinese.pages", "fine"), _is_fine(conf, "index.chinese.queries", "coarse"))
-
-
-_DEFAULT_GRANULARITY = ChineseGranularity()
-
-
-def _is_fine(conf: Configuration, name: str, default: str) -> bool:
-    value = conf.get_trimmed(name, default).lower()
-    if value not in ("fine", "coarse"):
-        raise ConfigurationError(f"{name} is {value!r}: write fine or coarse")
-    return value == "fine"
-
-
 class Analyzer:
     """Splits texts into terms.
 
@@ -187,7 +142,7 @@ class Analyzer:
         by_character: bool = False,
         text_folding: Folding | None = None,
         rules_version: int = ANALYSIS_VERSION,
-        granularity: ChineseGranularity = _DEFAULT_GRANULARITY,
+        granularity: ChineseGranularity = DEFAULT_GRANULARITY,
     ) -> None:
         self.user_words, self.by_character, self.rules_version, self._granularity = (
             user_words,

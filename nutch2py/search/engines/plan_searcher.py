@@ -19,11 +19,11 @@ from nutch2py.search.query.query_plan import (
     IndexTerm,
     PlannedQuery,
     QueryPlan,
-    QuerySettings,
     SearchOptions,
     matching_plan,
 )
 from nutch2py.search.query.query_planner import QueryPlanner
+from nutch2py.search.query.query_settings import QuerySettings
 from nutch2py.search.query.search_cursor import wrap_cursor
 from nutch2py.search.results.collapse import collapse_hits, read_collapse_mode
 from nutch2py.search.results.facets import FacetCounts, select_facets

@@ -7,9 +7,8 @@ docs/ranking.md describes the rules.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer, QueryWord
@@ -39,11 +38,12 @@ from nutch2py.search.query.query_plan import (
     PlannedQuery,
     PrefixClause,
     QueryPlan,
-    QuerySettings,
     make_filter,
 )
 from nutch2py.search.query.query_relaxation import is_demanded, is_free, iter_free_texts, relax
+from nutch2py.search.query.query_settings import QuerySettings
 from nutch2py.search.query.synonyms import get_synonym_expander
+from nutch2py.search.query.term_weights import OTHER_FIELD, TermStatistics, TermWeights
 
 _SAME_FIELD_BOOST = 1.0  # all words in one field, as a share of the field's weight above 1
 _MAX_PHRASE_WORDS = 8  # words
@@ -62,7 +62,6 @@ _MAX_RARE_FREQUENCY = 2
 _MAX_CORRECTED_WORDS = 8
 _SINGLE_WORD = re.compile(r"\W*([^\W\d_]+)\W*")
 _FIELD_ALIASES = {"intitle": "title", "inurl": "url", "inanchor": "anchor", "intext": "content", "filetype": "type"}
-_OTHER_FIELD = "other"
 _MEDIA_TYPES = {
     "doc": "application/msword",
     "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -83,19 +82,6 @@ _MEDIA_TYPES = {
 }
 """Media types of ``filetype:`` whose subtype is not the extension; ``type`` has the subtypes as values, too."""
 _PUNCTUATION_AROUND = re.compile(r"^\W+|\W+$")
-
-
-class TermStatistics(Protocol):
-    """Numbers of documents of an index."""
-
-    def document_count(self, field: str) -> int:
-        """Return the number of documents by which the index computes the idf of a field's terms; "" for all of them."""
-
-    def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
-        """Return the number of documents with each term."""
-
-    def has_field(self, name: str) -> bool:
-        """Return whether documents have a field of a plug-in, in ``other``."""
 
 
 class WordCorrector(Protocol):
@@ -238,17 +224,18 @@ class _PlanBuilder:
             len(self._units[text]) for text in self._free_texts if not planner.is_filler(text.text)
         ) or len(self._free_texts)
         self._unknown_words: list[str] = []
-        self._frequencies: dict[IndexTerm, int] = {}
-        self._document_counts: dict[str, int] = {}
-        self._document_count = planner.statistics.document_count("") if planner.statistics is not None else 1
+        self._weights = TermWeights(planner.statistics, tuple(self._settings.field_weights))
         self._corrections: dict[TextNode, Sequence[Correction]] = {}
         self.replaced_words: dict[str, str] = {}
         if corrects and planner.corrector is not None:
-            self._read_frequencies(self._iter_unit_terms())
+            self._weights.read(self._iter_unit_terms())
             self._find_corrections(planner.corrector)
         meant = " ".join(replace_words(text.text, self.replaced_words) for text in self._free_texts)
         self._free_rows = planner.index_rows(meant) if is_ranked else []
-        self._read_statistics()
+        corrected = (term for found in self._corrections.values() for each in found for term in each.terms)
+        free = (term for row in self._free_rows for term in row)
+        more = (each for term in (*corrected, *free) for each in self._weights.index_terms("", term))
+        self._weights.read((*self._iter_unit_terms(), *more))
 
     def build(self) -> PlannedQuery:
         plan = self._plan_node(self._tree)
@@ -290,26 +277,6 @@ class _PlanBuilder:
             return node._replace(field=field)
         return node._replace(field="", text=f"{node.field} {node.text}")
 
-    def _read_statistics(self) -> None:
-        """Read the document frequencies of all terms of the query with one request."""
-        statistics = self._planner.statistics
-        if statistics is None:
-            return
-        corrected = (term for found in self._corrections.values() for each in found for term in each.terms)
-        free = (term for row in self._free_rows for term in row)
-        self._read_frequencies(
-            (*self._iter_unit_terms(), *(each for term in (*corrected, *free) for each in self._fields_with("", term)))
-        )
-        self._document_counts = {
-            field: statistics.document_count(field) for field in {field for field, _ in self._frequencies}
-        }
-
-    def _read_frequencies(self, terms: Iterable[IndexTerm]) -> None:
-        statistics = self._planner.statistics
-        new = dict.fromkeys(term for term in terms if term not in self._frequencies)
-        if statistics is not None and new:
-            self._frequencies.update(zip(new, statistics.document_frequencies([*new]), strict=True))
-
     def _iter_unit_terms(self) -> Iterator[IndexTerm]:
         """Yield the terms of the query's words in all their fields."""
         for text, units in self._units.items():
@@ -317,7 +284,7 @@ class _PlanBuilder:
                 continue
             for row in (row for unit in units for rows in (*unit.alternatives, unit.parts) for row in rows):
                 for term in (*row, *(self._analyzer.compound_parts(row[0]) if len(row) == 1 else ())):
-                    yield from self._fields_with(text.field, term)
+                    yield from self._weights.index_terms(text.field, term)
 
     def _find_corrections(self, corrector: WordCorrector) -> None:
         """Find similar words for the words without field and operator that the index hardly knows."""
@@ -327,11 +294,11 @@ class _PlanBuilder:
                 continue
             frequency = max(
                 (
-                    self._frequencies.get(term, 0)
+                    self._weights.frequency(*term)
                     for alternative in units[0].alternatives
                     for row in alternative
                     for one in row
-                    for term in self._fields_with("", one)
+                    for term in self._weights.index_terms("", one)
                 ),
                 default=0,
             )
@@ -340,43 +307,6 @@ class _PlanBuilder:
             if corrections := corrector.find_corrections(match[1], frequency):
                 self._corrections[text] = corrections
                 self.replaced_words[match[1]] = corrections[0].word
-
-    def _fields_with(self, field: str, term: str) -> list[IndexTerm]:
-        if not field:
-            return [(name, term) for name in self._settings.field_weights]
-        return [(field, term)] if field in TEXT_FIELDS else [(_OTHER_FIELD, f"{field}={term}")]
-
-    def _own_idf(self, field: str, term: str) -> float:
-        """Return the idf that the index uses for a term of a field."""
-        return _idf(self._document_counts.get(field, 1), self._frequencies.get((field, term), 1))
-
-    def _weigh(self, clauses: list[PhraseClause], shared_idf: float | None = None) -> list[PhraseClause]:
-        """Return the clauses that can match, with weights by which each term has one idf in all fields.
-
-        Args:
-            clauses: Alternatives, of which the best counts.
-            shared_idf: The idf of single terms; None: of the most frequent field of each term.
-
-        """
-        if self._planner.statistics is None:
-            return clauses
-        weighed = []
-        for clause in clauses:
-            if any(self._frequencies.get((clause.field, term)) == 0 for term in clause.terms):
-                continue
-            own = sum(self._own_idf(clause.field, term) for term in clause.terms)
-            if shared_idf is not None and len(clause.terms) == 1:
-                target = shared_idf
-            else:
-                target = sum(self._term_idf(clause.field, term) for term in clause.terms)
-            weighed.append(clause._replace(weight=clause.weight * target / own) if own > 0 else clause)
-        return weighed
-
-    def _term_idf(self, field: str, term: str) -> float:
-        """Return the idf of a term by the field that has it most often, among all documents of the index."""
-        fields = self._settings.field_weights if field in self._settings.field_weights else (field,)
-        known = [(name, term) for name in fields if (name, term) in self._frequencies]
-        return _idf(self._document_count, max(self._frequencies.get(pair, 1) for pair in known or [(field, term)]))
 
     # nodes
 
@@ -466,7 +396,7 @@ class _PlanBuilder:
             clauses = [PrefixClause(name, folded, weight) for name, weight in self._settings.field_weights.items()]
         else:
             clauses = [
-                PrefixClause(field, folded) if field in TEXT_FIELDS else PrefixClause(_OTHER_FIELD, f"{field}={folded}")
+                PrefixClause(field, folded) if field in TEXT_FIELDS else PrefixClause(OTHER_FIELD, f"{field}={folded}")
             ]
         return DisMaxClause(tuple(clauses))
 
@@ -478,25 +408,25 @@ class _PlanBuilder:
             if len(alternative) == 1:
                 rows += self._iter_clauses(alternative[0], field)
                 continue
-            parts = [self._weigh([*self._iter_clauses(terms, field)]) for terms in alternative]
+            parts = [self._weights.weigh([*self._iter_clauses(terms, field)]) for terms in alternative]
             if all(parts):
                 multiple.append(BooleanClause(must=tuple(map(_dis_max, parts))))
         idfs = [
-            self._term_idf(clause.field, clause.terms[0])
+            self._weights.term_idf(clause.field, clause.terms[0])
             for clause in rows
-            if len(clause.terms) == 1 and self._frequencies.get((clause.field, clause.terms[0]))
+            if len(clause.terms) == 1 and self._weights.frequency(clause.field, clause.terms[0])
         ]
         shared = min(idfs, default=None)
-        weighed = self._weigh(rows, shared)
+        weighed = self._weights.weigh(rows, shared)
         if is_filler:
             weighed = [clause._replace(weight=clause.weight * _FILLER_WEIGHT) for clause in weighed]
         for terms in unit.parts:
-            parts = [self._weigh([*self._iter_clauses((term,), field)]) for term in terms]
+            parts = [self._weights.weigh([*self._iter_clauses((term,), field)]) for term in terms]
             if all(parts):
                 lower = ([each._replace(weight=each.weight * _COMPOUND_PART_WEIGHT) for each in some] for some in parts)
                 multiple.append(BooleanClause(must=tuple(map(_dis_max, lower))))
         if not multiple:
-            sums = [sum(self._term_idf(clause.field, term) for term in clause.terms) for clause in weighed]
+            sums = [sum(self._weights.term_idf(clause.field, term) for term in clause.terms) for clause in weighed]
             idf = shared if shared is not None else min(sums, default=0.0)
             unmatched = rows or [*self._iter_clauses(unit.alternatives[0][0], field)]
             return _PlannedWord(_dis_max(weighed or unmatched), idf, bool(weighed), bool(idfs))
@@ -528,7 +458,7 @@ class _PlanBuilder:
         elif field in TEXT_FIELDS:
             yield from (PhraseClause(field, each) for each in sequences)
         else:
-            yield PhraseClause(_OTHER_FIELD, tuple(f"{field}={term}" for term in terms))
+            yield PhraseClause(OTHER_FIELD, tuple(f"{field}={term}" for term in terms))
 
     # rewards
 
@@ -560,13 +490,13 @@ class _PlanBuilder:
             for row in short if weight > 1 else ():
                 share = _SAME_FIELD_BOOST * (weight - 1) * (1 - 1 / len(row))
                 terms = dict.fromkeys(row)
-                clauses = self._weigh([PhraseClause(name, (term,), share) for term in terms])
+                clauses = self._weights.weigh([PhraseClause(name, (term,), share) for term in terms])
                 if len(clauses) == len(terms):
                     boosts.append(BooleanClause(must=tuple(DisMaxClause((clause,)) for clause in clauses)))
         return tuple(boosts)
 
     def _add(self, boosts: list[QueryPlan], clauses: list[PhraseClause]) -> None:
-        if weighed := self._weigh(clauses):
+        if weighed := self._weights.weigh(clauses):
             boosts.append(DisMaxClause(tuple(weighed)))
 
     def _highlight_terms(self) -> frozenset[str]:
@@ -579,12 +509,6 @@ class _PlanBuilder:
             for row in alternative
             for term in (*row, *(part for one in row for part in self._analyzer.compound_parts(one)))
         ).union(term for found in self._corrections.values() for each in found for term in each.terms)
-
-
-def _idf(documents: int, frequency: int) -> float:
-    """Return the idf of BM25, as tantivy and Lucene compute it."""
-    frequency = min(frequency, documents)
-    return math.log(1 + (documents - frequency + 0.5) / (frequency + 0.5))
 
 
 def _prefix_of(text: TextNode) -> str:
