@@ -1,4 +1,4 @@
-"""How Chinese is segmented: finely or coarsely by jieba's words, or into single characters."""
+"""Segmentation of Chinese: jieba's words, finely or coarsely, or single characters."""
 
 from __future__ import annotations
 
