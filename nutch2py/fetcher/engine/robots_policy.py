@@ -58,8 +58,7 @@ class RobotsPolicy:
     def _apply(self, rules: RobotsRules, item: FetchItem) -> None:
         if (delay := rules.crawl_delay_ms or 0) > 0:
             self._state.queues.get_queue(item.queue_id).crawl_delay = max(delay / 1000, self._min_crawl_delay)
-        is_home_page = not item.url.partition("://")[2].partition("/")[2]
-        if self._state.options.detect_sitemaps and rules.sitemaps and is_home_page:
+        if self._state.options.detect_sitemaps and rules.sitemaps and _is_home_page(item.url):
             item.page.sitemaps = dict.fromkeys(rules.sitemaps, "")
 
     def _defer(self, item: FetchItem) -> None:
@@ -68,3 +67,7 @@ class RobotsPolicy:
         if dropped := self._state.queues.defer(item, self._defer_delay, self._defer_retries):
             report.counters["robots_defer_visits_dropped"] += dropped
             report.host_failures.add("robots_defer_visits_dropped", item.url, dropped)
+
+
+def _is_home_page(url: str) -> bool:
+    return not url.partition("://")[2].partition("/")[2]
