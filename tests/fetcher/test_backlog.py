@@ -12,6 +12,7 @@ import pytest
 
 from nutch2py.fetcher.engine import feeder, fetch_run
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.output import page_buffer
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse, RenderedPage
 from tests.fetcher.conftest import Crawl, item
 from tests.site.server import Reply, ScriptedSite
@@ -51,14 +52,14 @@ def test_requests_continue_while_pages_are_stored(
 
 
 def test_pending_bytes_are_limited_by_memory(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_run, "MAX_WAITING_BYTES", 1 << 20)
+    monkeypatch.setattr(page_buffer, "MAX_BYTES", 1 << 20)
     for number in range(100):
         site.on(f"/{number}", Reply(body=b"x" * (128 << 10), keep=True))
     assert _asked_before_stored(crawl, site, 100, 100, 0.5) < 40
 
 
 def test_headers_count_as_pending_bytes(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch_run, "MAX_WAITING_BYTES", 1 << 20)
+    monkeypatch.setattr(page_buffer, "MAX_BYTES", 1 << 20)
     headers = [(f"X-{number}", "x" * 1000) for number in range(100)]
     for number in range(100):
         site.on(f"/{number}", Reply(body=b"x", headers=headers, keep=True))
@@ -95,7 +96,7 @@ def test_pending_pages_are_stored_when_fetch_is_stopped(
         site.on(f"/{number}", Reply(body=b"words", keep=True))
     monkeypatch.setattr(fetch_run, "ThreadPoolExecutor", Watched)
     monkeypatch.setattr(feeder, "KEYS_PER_READ", 3)
-    monkeypatch.setattr(fetch_run, "STORE_BATCH", 3)
+    monkeypatch.setattr(page_buffer, "STORE_BATCH", 3)
     conf = crawl.conf.copy()
     conf.set("fetcher.threads.per.queue", "4")
     with pytest.raises(KeyboardInterrupt):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.fetcher.engine.backoff import parse_retry_after
+from nutch2py.fetcher.engine.queue_backoff import parse_retry_after
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -7,7 +8,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.fetcher.engine.backoff import QueueBackoff
+from nutch2py.fetcher.engine.queue_backoff import QueueBackoff
 from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.queues.fetch_queues import FetchItem, FetchItemQueues, HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
@@ -124,8 +125,9 @@ def test_too_many_exceptions_close_queue(conf: Configuration) -> None:
     add(queues, "a", "a1", "a2", "a3", "a4")
     first = queues.get()
     assert first is not None
-    assert queues.count_exception(first) == 0
-    assert queues.count_exception(first) == 3
+    backoff = QueueBackoff(conf, queues, FetchReport(), math.inf)
+    assert backoff.count_exception(first) == 0
+    assert backoff.count_exception(first) == 3
     assert queues.total_size == 0
     queues.finish(first)
     assert queues.add(FetchItem("a5", "a5", WebPage(), "a")) == "AboveExceptionThresholdInQueue"
@@ -209,13 +211,14 @@ def test_unknown_mode_is_rejected(conf: Configuration) -> None:
 
 def _fill(number: int) -> tuple[int, int, float]:
     """Fetch one page of each queue and add another; return queues held, pages taken, and memory in MB."""
-    clock, page = Clock(), WebPage()
-    queues = FetchItemQueues(Configuration.load(), clock)
+    clock, page, conf = Clock(), WebPage(), Configuration.load()
+    queues = FetchItemQueues(conf, clock)
+    backoff = QueueBackoff(conf, queues, FetchReport(), math.inf)
     for n in range(number):
         queues.add(FetchItem(f"{n}a", f"http://h{n}.example.org/a", page, f"h{n}.example.org"))
         item = queues.get()
         assert item is not None
-        queues.count_exception(item)
+        backoff.count_exception(item)
         queues.finish(item)
     held = len(queues.queues)
     for n in range(number):
@@ -238,7 +241,7 @@ def test_mostly_failing_or_slow_server_is_dropped(conf: Configuration) -> None:
     queues, clock = make(conf, fetcher_server_delay=0)
     report = FetchReport()
     conf.set("fetcher.max.trouble.per.queue", "100")
-    backoff = QueueBackoff(conf, queues, report, float("inf"))
+    backoff = QueueBackoff(conf, queues, report, math.inf)
     add(queues, "bad", *(f"b{n}" for n in range(50)))
     add(queues, "good", *(f"g{n}" for n in range(50)))
     for number in range(40):
@@ -261,6 +264,7 @@ def test_unlimited_hosts_use_bounded_memory(conf: Configuration, monkeypatch: py
     queues, clock = make(
         conf, fetcher_server_delay=0, fetcher_max_exceptions_per_queue=2, fetcher_max_pages_per_queue=3
     )
+    backoff = QueueBackoff(conf, queues, FetchReport(), math.inf)
     add(queues, "large", "l1", "l2")
     for number in range(1000):
         add(queues, f"h{number}", "a", "b")
@@ -269,7 +273,7 @@ def test_unlimited_hosts_use_bounded_memory(conf: Configuration, monkeypatch: py
             if item is not None:
                 queues.finish(item)
                 if item.queue_id != "large":
-                    queues.count_exception(item, is_server_failure=number % 2 == 0)
+                    backoff.count_exception(item, is_server_failure=number % 2 == 0)
         clock.now += 6
         queues.get()
     assert len(queues.queues) <= 110

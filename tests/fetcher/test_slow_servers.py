@@ -63,7 +63,7 @@ def test_body_in_tiny_chunks_uses_memory_of_its_bytes() -> None:
 def test_time_limit_ends_running_requests(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     """The slow page stays due, and earlier pages are kept."""
     monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor.STATUS_INTERVAL", 0.05)
-    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_monitor.GRACE_SECONDS", 0.2)
+    monkeypatch.setattr("nutch2py.fetcher.engine.fetch_limits.GRACE_SECONDS", 0.2)
     site.on("/slow", Reply(length=False, pieces=repeat(b"x"), pause=0.05))
     site.on("/robots-drip", Reply(body=b"<p>words"))
     site.on("c.test/robots.txt", Reply(length=False, pieces=repeat(b"x"), pause=0.05))

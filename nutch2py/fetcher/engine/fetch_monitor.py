@@ -1,7 +1,4 @@
-"""Monitor of a fetch: a log line every five seconds and a status line for the terminal every second.
-
-It also enforces the time limit and the throughput threshold.
-"""
+"""Monitor of a fetch: a log line every five seconds and a status line for the terminal every second."""
 
 from __future__ import annotations
 
@@ -9,40 +6,14 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
 
-from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.engine.fetch_limits import FetchLimits
 from nutch2py.fetcher.fetch_state import FetchState
 
 LOG_INTERVAL = 5.0
 """Seconds between log lines."""
 STATUS_INTERVAL = 1.0
 """Seconds between status lines."""
-GRACE_SECONDS = 5.0
-"""Seconds that active requests may continue after the time limit."""
-
-
-class ThroughputThreshold(NamedTuple):
-    """Threshold below which a fetch stops.
-
-    Attributes:
-        pages_per_second: Minimum throughput, -1 to disable.
-        max_below: Number of successive log lines below it that is accepted.
-        check_after: Time before the first check, in seconds.
-    """
-
-    pages_per_second: int
-    max_below: int
-    check_after: float
-
-    @classmethod
-    def from_conf(cls, conf: Configuration) -> ThroughputThreshold:
-        """Read ``fetcher.throughput.threshold.*``."""
-        return cls(
-            conf.get_int("fetcher.throughput.threshold.pages", -1),
-            conf.get_int("fetcher.throughput.threshold.sequence", 5),
-            60 * conf.get_float("fetcher.throughput.threshold.check.after", 5),
-        )
 
 
 class FetchMonitor:
@@ -53,31 +24,23 @@ class FetchMonitor:
 
     Args:
         state: Progress of the fetch.
-        throughput: Minimum throughput.
-        wake: Makes the run check for work.
+        limits: Time limit and minimum throughput, which are checked between status lines.
         on_status: Receives the status line.
         is_waiting: Returns whether the run will progress on its own.
-        cancel_requests: Cancels the active requests and returns their number.
     """
 
     def __init__(
         self,
         state: FetchState,
-        throughput: ThroughputThreshold,
-        wake: Callable[[], None],
+        limits: FetchLimits,
         on_status: Callable[[str], None],
         is_waiting: Callable[[], bool],
-        cancel_requests: Callable[[], int],
     ) -> None:
-        self._state, self._wake, self._on_status, self._is_waiting = state, wake, on_status, is_waiting
-        self._cancel_requests, self._deadline_passed_at = cancel_requests, 0.0
+        self._state, self._limits, self._on_status, self._is_waiting = state, limits, on_status, is_waiting
         self._started = time.monotonic()
         self._last_logged_at = self._started
         self._last_pages = self._last_bytes = 0
         self._samples: deque[tuple[float, int, int]] = deque([(self._last_logged_at, 0, 0)], maxlen=6)
-        self._threshold, self._max_below = throughput.pages_per_second, throughput.max_below
-        self._check_after = self._started + throughput.check_after
-        self._below_count = 0
         self._last_progress: tuple[int, ...] = ()
 
     def log_start(self, mode: str) -> None:
@@ -85,8 +48,8 @@ class FetchMonitor:
         log = self._state.log
         log(f"Using queue mode : {mode}")
         log(f"Fetcher: threads: {self._state.options.threads}")
-        log(f"Fetcher: throughput threshold: {self._threshold}")
-        log(f"Fetcher: throughput threshold sequence: {self._max_below}")
+        log(f"Fetcher: throughput threshold: {self._limits.throughput.pages_per_second}")
+        log(f"Fetcher: throughput threshold sequence: {self._limits.throughput.max_below}")
 
     def log_finish(self) -> None:
         """Write the last log lines of a fetch."""
@@ -103,10 +66,10 @@ class FetchMonitor:
         while True:
             await asyncio.sleep(min(STATUS_INTERVAL, LOG_INTERVAL))
             self._send_progress()
-            self._check_deadline()
+            self._limits.check_deadline()
             if time.monotonic() >= due:
                 due += LOG_INTERVAL
-                self._check_throughput(self._log_status(self._state.options.threads))
+                self._limits.check_throughput(self._log_status(self._state.options.threads))
 
     def _send_progress(self) -> None:
         state = self._state
@@ -175,34 +138,3 @@ class FetchMonitor:
         self._last_logged_at, self._last_pages, self._last_bytes = now, report.pages, report.bytes
         state.log(message)
         return pages
-
-    def _check_deadline(self) -> None:
-        if self._state.is_past_deadline:
-            self._drop_waiting("HitByTimeLimit-Queues")
-            now = time.monotonic()
-            self._deadline_passed_at = self._deadline_passed_at or now
-            # without this, a slow server would delay the end by up to http.time.limit
-            if now >= self._deadline_passed_at + GRACE_SECONDS:
-                self._state.report.counters["HitByTimeLimit-Queues"] += self._cancel_requests()
-
-    def _check_throughput(self, rate: float) -> None:
-        """Stop the run after too many successive intervals below the threshold."""
-        if self._threshold < 0 or time.monotonic() < self._check_after:
-            return
-        if rate >= self._threshold:
-            self._below_count = 0
-            return
-        self._below_count += 1
-        log = self._state.log
-        log(f"{self._below_count}: dropping below configured threshold of {self._threshold} pages per second")
-        if self._below_count > self._max_below:
-            log("Dropped below threshold too many times in a row, killing!")
-            self._threshold = -1
-            self._state.is_stopped = True
-            self._drop_waiting("hitByThrougputThreshold")
-
-    def _drop_waiting(self, counter: str) -> None:
-        dropped = self._state.queues.drop_all()
-        if dropped:
-            self._state.report.counters[counter] += dropped
-        self._wake()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -16,15 +15,17 @@ from typing import Any, ParamSpec, TypeVar
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import NutchError
 from nutch2py.fetcher.downloader.transport import ScrapyTransport
-from nutch2py.fetcher.engine.backoff import QueueBackoff
 from nutch2py.fetcher.engine.extra_requests import ExtraRequestGate
 from nutch2py.fetcher.engine.feeder import QueueFeeder, RowSource
-from nutch2py.fetcher.engine.fetch_monitor import FetchMonitor, ThroughputThreshold
+from nutch2py.fetcher.engine.fetch_limits import FetchLimits, ThroughputThreshold
+from nutch2py.fetcher.engine.fetch_monitor import FetchMonitor
+from nutch2py.fetcher.engine.queue_backoff import QueueBackoff
 from nutch2py.fetcher.engine.redirects import RedirectFollower
 from nutch2py.fetcher.engine.robots_policy import RobotsPolicy
 from nutch2py.fetcher.engine.slow_requests import SlowRequestTracker
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.fetch_state import FetchedPage, FetchReport, FetchState
+from nutch2py.fetcher.output.page_buffer import PageBuffer
 from nutch2py.fetcher.output.page_store import PageStore
 from nutch2py.fetcher.output.page_updater import ROBOTS_DENIED, get_protocol_status
 from nutch2py.fetcher.page_renderer import PageRenderer
@@ -41,12 +42,6 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.support.bounded_cache import bounded_cache
 from nutch2py.support.reporting import capture_reporting
 
-STORE_BATCH = 100
-"""Finished pages stored in one call."""
-_MAX_WAITING_PAGES = 2_000
-"""Finished pages waiting to be stored, since a write can take a second; 400 if pages are parsed."""
-MAX_WAITING_BYTES = 32 << 20
-"""Size of these pages with headers and rendered content."""
 _FLUSH_INTERVAL = 1.0  # seconds after which a smaller batch is stored
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -139,27 +134,18 @@ class FetchRun:
         self._extra_requests = ExtraRequestGate(self.queues, robots, queue_ids)
         self._monitor = FetchMonitor(
             self.state,
-            ThroughputThreshold.from_conf(conf),
-            self._wake,
+            FetchLimits(self.state, ThroughputThreshold.from_conf(conf), self._wake, self._cancel_requests),
             callbacks.on_status,
             self._is_waiting,
-            self._cancel_requests,
         )
         self._renderer = None if callbacks.open_renderer is None else callbacks.open_renderer()
         self._renderer_failure: asyncio.Future[None] = self._loop.create_future()
-        self._batch_ready, self._idle_event = asyncio.Event(), asyncio.Event()
-        self._finished_pages: list[FetchedPage] = []
-        self._waiting_bytes = 0  # size of the finished pages
-        self._max_waiting = 4 * STORE_BATCH if options.parse else _MAX_WAITING_PAGES
+        self._idle_event = asyncio.Event()
+        self._buffer = PageBuffer(options.parse)
         self._table_lookups = 0  # requests that wait for the table
         self._wake_timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._cancelled_tasks: set[asyncio.Task[None]] = set()  # those of _tasks cancelled after the time limit
-
-    @property
-    def _is_backed_up(self) -> bool:
-        """Whether pages arrive faster than they are stored."""
-        return len(self._finished_pages) >= self._max_waiting or self._waiting_bytes >= MAX_WAITING_BYTES
 
     async def run(self) -> None:
         """Fetch until all items are processed and the last page is stored."""
@@ -174,7 +160,7 @@ class FetchRun:
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()  # an error of the iterator or the sink stops the run
-            self._batch_ready.set()
+            self._buffer.end_waiting()
             await flusher
         finally:
             for task in (*helpers, *self._tasks, idle):
@@ -192,7 +178,7 @@ class FetchRun:
         """Return whether the run will progress on its own: a request will finish, or a queue will become ready."""
         if self.state.active_requests > self._table_lookups:
             return True
-        return self.queues.total_size > 0 and self.queues.next_ready_time() is not None and not self._is_backed_up
+        return self.queues.total_size > 0 and self.queues.next_ready_time() is not None and not self._buffer.is_full
 
     def _wake(self) -> None:
         """Check for work after the queues were emptied."""
@@ -204,7 +190,7 @@ class FetchRun:
         self._table_executor.shutdown(wait=True, cancel_futures=True)
         try:
             if not self.options.parse:  # parsing could take long; these pages are fetched again
-                self._store.store(self._finished_pages)
+                self._store.store(self._buffer.take()[0])
         finally:
             self._feeder.close()
             self._store.close()
@@ -213,7 +199,7 @@ class FetchRun:
 
     def _start_requests(self) -> None:
         """Start requests while threads and queues are free; set a timer for the next ready queue."""
-        while self.state.busy_threads < self.options.threads and not self._is_backed_up:
+        while self.state.busy_threads < self.options.threads and not self._buffer.is_full:
             item = self.queues.get()
             if item is None:
                 self._feeder.wake()
@@ -226,7 +212,7 @@ class FetchRun:
             self._wake_timer.cancel()
             self._wake_timer = None
         blocked = (
-            self.state.busy_threads >= self.options.threads or self._is_backed_up
+            self.state.busy_threads >= self.options.threads or self._buffer.is_full
         )  # the end of that state calls this method again
         if not blocked and (at := self.queues.next_ready_time()) is not None:
             self._wake_timer = self._loop.call_at(max(at, self._loop.time() + 0.001), self._start_requests)
@@ -265,7 +251,7 @@ class FetchRun:
                     ) > self._settings.slow_after:
                         self._backoff.add_slow_seconds(item, seconds)
                 self._feeder.on_request_done(item)
-                is_full = self._is_backed_up or self.state.busy_threads > self.options.threads
+                is_full = self._buffer.is_full or self.state.busy_threads > self.options.threads
                 item = None if is_full else self.queues.get()
         finally:
             self.state.active_requests -= 1
@@ -339,30 +325,25 @@ class FetchRun:
                 self._backoff.handle_response(item, response, status)
         elif status is None:
             status = ProtocolStatus(Code.FAILED)
-        self._finished_pages.append(FetchedPage(item, response, status))
-        self._waiting_bytes += 0 if response is None else response.memory_size
-        if len(self._finished_pages) >= STORE_BATCH or 4 * self._waiting_bytes >= MAX_WAITING_BYTES:
-            self._batch_ready.set()
+        self._buffer.add(FetchedPage(item, response, status))
         return status
 
     # -- storing
 
     async def _flush_until_idle(self) -> None:
         """Store pages in batches at intervals, and the rest once the run is idle."""
-        while not (self._idle_event.is_set() and not self._finished_pages):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._batch_ready.wait(), _FLUSH_INTERVAL)
-            self._batch_ready.clear()
+        while not (self._idle_event.is_set() and not self._buffer):
+            await self._buffer.wait_for_batch(_FLUSH_INTERVAL)
             await self._flush()
             self._start_requests()
 
     async def _flush(self) -> None:
-        finished, self._finished_pages, size, self._waiting_bytes = self._finished_pages, [], self._waiting_bytes, 0
+        finished, size = self._buffer.take()
         if finished:
             future = self._table_executor.submit(self._store.store, finished)
             try:
                 await asyncio.wrap_future(future)
             finally:
                 if future.cancel():  # not started yet, and the run stops: close() stores them
-                    self._finished_pages[:0] = finished
+                    self._buffer.put_back(finished)
             gc_tuning.add_stored_bytes(size)

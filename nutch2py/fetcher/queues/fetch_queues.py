@@ -110,9 +110,11 @@ class FetchItemQueue:
 
 
 class FetchItemQueues:
-    """All queues of a run; ``clock`` returns seconds.
+    """All queues of a run.
 
     Attributes:
+        clock: Returns the time in seconds.
+        forget_failures_after: Seconds without a failure after which those of a queue no longer count.
         queues: Queues in memory by id: those with pages, and idle ones with a state that must not be lost.
         idle_queue_ids: Ids of queues without waiting pages, the longest idle first.
         page_counts: Pages accepted so far by queue id.
@@ -121,13 +123,11 @@ class FetchItemQueues:
     """
 
     def __init__(self, conf: Configuration, clock: Callable[[], float]) -> None:
-        self._clock = clock
+        self.clock = clock
         self._threads = max(1, conf.get_int("fetcher.threads.per.queue", 1))
         self._crawl_delay = conf.get_float("fetcher.server.delay", 5.0)
         self._min_crawl_delay = conf.get_float("fetcher.server.min.delay", 0.0)
-        self._max_exceptions = conf.get_int("fetcher.max.exceptions.per.queue", -1)
-        self._exception_delay = conf.get_float("fetcher.exceptions.per.queue.delay", self._crawl_delay)
-        self._clear_after = conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800)
+        self.forget_failures_after = conf.get_float("fetcher.exceptions.per.queue.clear.after", 1800)
         self._max_pages = conf.get_int("fetcher.max.pages.per.queue", 100_000)
         self.page_counts: Counter[str] = Counter()
         self.queues: dict[str, FetchItemQueue] = {}
@@ -198,7 +198,7 @@ class FetchItemQueues:
 
     def get(self) -> FetchItem | None:
         """Return a page of a ready queue and count it as in progress; None if no queue is ready."""
-        now = self._clock()
+        now = self.clock()
         while self._ready_heap and self._ready_heap[0][0] <= now:
             queue = heapq.heappop(self._ready_heap)[2]
             queue.is_scheduled = False
@@ -236,7 +236,7 @@ class FetchItemQueues:
 
     def _has_recent_failures(self, queue: FetchItemQueue, now: float) -> bool:
         """Return whether the failures of a queue still count."""
-        return queue.exceptions > 0 and now < queue.last_exception_at + self._clear_after
+        return queue.exceptions > 0 and now < queue.last_exception_at + self.forget_failures_after
 
     @property
     def scheduled_count(self) -> int:
@@ -246,7 +246,7 @@ class FetchItemQueues:
     @property
     def is_ready(self) -> bool:
         """Whether any queue is ready."""
-        return bool(self._ready_heap) and self._ready_heap[0][0] <= self._clock()
+        return bool(self._ready_heap) and self._ready_heap[0][0] <= self.clock()
 
     def next_ready_time(self) -> float | None:
         """Return the clock time at which the next queue becomes ready, or None."""
@@ -257,7 +257,7 @@ class FetchItemQueues:
         queue = self.get_queue(item.queue_id)
         queue.in_progress -= 1
         delay = 0.0 if asap else queue.min_crawl_delay if queue.max_threads > 1 else queue.crawl_delay
-        queue.next_fetch_time = max(queue.next_fetch_time, self._clock() + delay)
+        queue.next_fetch_time = max(queue.next_fetch_time, self.clock() + delay)
         self._schedule(queue)
 
     def book_turn(self, queue_id: str, is_repeat: bool) -> float:
@@ -267,7 +267,7 @@ class FetchItemQueues:
         """
         is_new = queue_id not in self.queues
         queue = self.get_queue(queue_id)
-        now = self._clock()
+        now = self.clock()
         delay = queue.min_crawl_delay if queue.max_threads > 1 else queue.crawl_delay
         start = max(queue.next_fetch_time, now + delay if is_repeat or queue.in_progress else now)
         queue.next_fetch_time = queue.booked_until = start + delay
@@ -279,7 +279,7 @@ class FetchItemQueues:
     def seconds_until_booked(self, queue_id: str) -> float:
         """Return the seconds that an already taken page must wait for extra requests booked since."""
         queue = self.queues.get(queue_id)
-        return 0.0 if queue is None else max(0.0, queue.booked_until - self._clock())
+        return 0.0 if queue is None else max(0.0, queue.booked_until - self.clock())
 
     def defer(self, item: FetchItem, delay: float, retries: int) -> int:
         """Put an item back and delay its queue by ``delay`` seconds; drop the queue after ``retries`` deferrals.
@@ -289,7 +289,7 @@ class FetchItemQueues:
         """
         queue = self.get_queue(item.queue_id)
         queue.in_progress -= 1
-        now = self._clock()
+        now = self.clock()
         if queue.next_fetch_time <= now:  # else another item has already delayed the queue
             queue.deferrals += 1
             queue.next_fetch_time = now + delay
@@ -320,41 +320,11 @@ class FetchItemQueues:
                     self.page_counts[queue.id] -= len(removed)
         return taken
 
-    def count_exception(self, item: FetchItem, is_server_failure: bool = True) -> int:
-        """Count a failure; return the number of items dropped because of too many failures.
-
-        A failure of the server delays the queue by ``fetcher.exceptions.per.queue.delay``, which doubles with each
-        consecutive failure up to ``fetcher.exceptions.per.queue.clear.after``.
-        """
-        queue = self.get_queue(item.queue_id)
-        now = self._clock()
-        if now >= queue.last_exception_at + self._clear_after:
-            queue.exceptions = queue.failures_in_row = 0
-        queue.exceptions += 1
-        queue.last_exception_at = now
-        if is_server_failure:
-            queue.failures_in_row += 1
-            delay = self._exception_delay * 2 ** min(queue.failures_in_row - 1, 30)
-            queue.next_fetch_time = max(queue.next_fetch_time, now) + max(0.0, min(delay, self._clear_after))
-        if self._max_exceptions < 0 or queue.exceptions < self._max_exceptions or queue.is_closed:
-            return 0
-        return self._clear_queue(queue, close=True)
-
-    def record_success(self, item: FetchItem) -> None:
-        """Reset the consecutive failures of an item's queue."""
-        self.get_queue(item.queue_id).failures_in_row = 0
-
     def delay_queue(self, item: FetchItem, delay: float) -> float:
         """Delay an item's queue by at least ``delay`` seconds; return the resulting delay."""
-        queue, now = self.get_queue(item.queue_id), self._clock()
+        queue, now = self.get_queue(item.queue_id), self.clock()
         queue.next_fetch_time = max(queue.next_fetch_time, now + delay)
         return queue.next_fetch_time - now
-
-    def add_trouble_seconds(self, item: FetchItem, seconds: float) -> float:
-        """Add time lost to a server; return the total, or 0 if the server worked most of the time."""
-        queue = self.get_queue(item.queue_id)
-        queue.trouble_seconds += seconds
-        return queue.trouble_seconds if 2 * queue.trouble_seconds > self._clock() - queue.started_at else 0.0
 
     def close_queue(self, item: FetchItem) -> int:
         """Close an item's queue for this batch; return the number of dropped items."""

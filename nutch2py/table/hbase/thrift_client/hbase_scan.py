@@ -18,7 +18,7 @@ from nutch2py.support.invariants import not_none
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
 from nutch2py.table.hbase.thrift_client.hbase_errors import CALL_ERRORS, SERVER_ERRORS, ErrorCondition, error_conditions
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress
-from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import HBaseRetryPolicy, ThriftGatewayPool
+from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGatewayPool
 from nutch2py.table.hbase.thrift_client.thrift_types import ThriftCell, ThriftRow, TScan
 
 LONGEST_KEY = 32_000
@@ -90,7 +90,7 @@ class TableScanner:
         self._process_id = os.getpid()
 
     def __iter__(self) -> Iterator[list[ThriftRow]]:
-        retry = HBaseRetryPolicy(self._gateways)
+        retry = self._gateways.new_retry()
         try:
             while not self._stop or self._start < self._stop:
                 held = self._lease is not None

@@ -1,4 +1,4 @@
-"""Pool of connections to the Thrift gateways, with retries and load balancing.
+"""Pool of connections to the Thrift gateways, with load balancing: calls that fail use another gateway.
 
 It avoids known failures of happybase (``python-happybase/happybase`` issues 60, 130, 133, 172, 225, 257): a connection
 with a transport error is never reused, idle connections are replaced before a gateway closes them, no generator holds a
@@ -19,16 +19,14 @@ from ipaddress import ip_address
 from typing import TypeVar
 
 from nutch2py.support.invariants import not_none
-from nutch2py.support.retry import ServiceRetry
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
 from nutch2py.table.hbase.thrift_client.hbase_errors import (
     CALL_ERRORS,
     SERVER_ERRORS,
-    first_line,
     is_gateway_lost,
     is_permanent,
-    to_store_error,
 )
+from nutch2py.table.hbase.thrift_client.hbase_retry import HBaseRetryPolicy
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HBaseSettings
 
 T = TypeVar("T")
@@ -53,25 +51,6 @@ def is_local_host(host: str) -> bool:
     return True
 
 
-class HBaseRetryPolicy(ServiceRetry):
-    """Retries of calls to a table behind gateways; :meth:`handle_failure` raises after the last attempt."""
-
-    def __init__(self, gateways: ThriftGatewayPool) -> None:
-        super().__init__(f"HBase at {gateways.where}", gateways.settings.max_wait, "storage.data.store")
-        self._gateways = gateways
-
-    def handle_failure(self, error: BaseException) -> None:
-        """Wait before the next attempt, or raise :class:`StoreError`."""
-        gateways = self._gateways
-        if is_permanent(error):
-            self.succeeded()  # the server has responded
-            raise to_store_error(error, gateways.table, gateways.where) from error
-        lost = is_gateway_lost(error)
-        why = f"no gateway: {first_line(error)}" if lost else first_line(error)
-        if not self.wait_before_retry(why, immediately=lost and gateways.has_live_gateway()):
-            raise to_store_error(error, gateways.table, gateways.where) from error
-
-
 class ThriftGatewayPool:
     """The gateways of one store; thread-safe, and usable after a fork."""
 
@@ -82,6 +61,10 @@ class ThriftGatewayPool:
         self._idle: list[GatewayConnection] = []
         self._failed_until: dict[GatewayAddress, float] = {}
         self._turn = random.randrange(len(addresses))  # noqa: S311 - spreads the load
+
+    def new_retry(self) -> HBaseRetryPolicy:
+        """Return the retry policy for one call to the table."""
+        return HBaseRetryPolicy(self.table, self.where, self.settings.max_wait, self.has_live_gateway)
 
     def has_live_gateway(self) -> bool:
         """Return whether a gateway has not failed recently."""
@@ -190,7 +173,7 @@ class ThriftGatewayPool:
             StoreError: All attempts have failed.
             HBaseError, IllegalArgument, AlreadyExists: The server has responded with a permanent error.
         """
-        retry = HBaseRetryPolicy(self)
+        retry = self.new_retry()
         while True:
             try:
                 with retry.attempt(), self.connection() as link:

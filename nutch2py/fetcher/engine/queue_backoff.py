@@ -1,4 +1,4 @@
-"""Backoff of a server's queue after failures: Retry-After, growing delays, or closing the queue."""
+"""Backoff of a queue after failures: exponential delays, Retry-After, or closing the queue for this batch."""
 
 from __future__ import annotations
 
@@ -49,17 +49,28 @@ def parse_retry_after(response: FetchResponse, now: float) -> float | None:
 
 
 class QueueBackoff:
-    """Adjusts the queues by response; ``deadline``: end of the fetch, in seconds since 1970."""
+    """Delays or closes the queue of a failing server.
+
+    Args:
+        conf: Configuration with ``fetcher.*``.
+        queues: The queues of the run.
+        report: Receives the numbers of skipped pages.
+        deadline: End of the fetch, in seconds since 1970.
+    """
 
     def __init__(self, conf: Configuration, queues: FetchItemQueues, report: FetchReport, deadline: float) -> None:
         self._queues, self._report, self._deadline = queues, report, deadline
+        self._max_exceptions = conf.get_int("fetcher.max.exceptions.per.queue", -1)
+        self._exception_delay = conf.get_float(
+            "fetcher.exceptions.per.queue.delay", conf.get_float("fetcher.server.delay", 5.0)
+        )
         self._max_retry_after = conf.get_float("fetcher.max.retry.after", 300)
         self._max_trouble = conf.get_float("fetcher.max.trouble.per.queue", 1800)
 
     def handle_response(self, item: FetchItem, response: FetchResponse, status: ProtocolStatus) -> None:
         """Process the response of an item; skipped pages stay due and are counted."""
         if status.code != Code.EXCEPTION:
-            self._queues.record_success(item)
+            self._queues.get_queue(item.queue_id).failures_in_row = 0
             return
         failure = response.failure
         is_server_failure = (
@@ -67,9 +78,7 @@ class QueueBackoff:
             if failure is not None
             else response.status in _OVERLOADED or response.status >= 500
         )
-        self._count_skipped(
-            "AboveExceptionThresholdInQueue", item, self._queues.count_exception(item, is_server_failure)
-        )
+        self._count_skipped("AboveExceptionThresholdInQueue", item, self.count_exception(item, is_server_failure))
         now = time.time()
         retry_after = parse_retry_after(response, now) or 0.0
         if retry_after > self._max_retry_after >= 0:
@@ -80,9 +89,32 @@ class QueueBackoff:
         if delay > 0 and now + delay >= self._deadline:  # the queue would not become ready before the deadline
             self._count_skipped("HitByTimeLimit-Queues", item, self._queues.close_queue(item))
 
+    def count_exception(self, item: FetchItem, is_server_failure: bool = True) -> int:
+        """Count a failure; return the number of items dropped because of too many failures.
+
+        A failure of the server delays the queue by ``fetcher.exceptions.per.queue.delay``, which doubles with each
+        consecutive failure up to ``fetcher.exceptions.per.queue.clear.after``.
+        """
+        queue, now = self._queues.get_queue(item.queue_id), self._queues.clock()
+        if now >= queue.last_exception_at + self._queues.forget_failures_after:
+            queue.exceptions = queue.failures_in_row = 0
+        queue.exceptions += 1
+        queue.last_exception_at = now
+        if is_server_failure:
+            queue.failures_in_row += 1
+            delay = self._exception_delay * 2 ** min(queue.failures_in_row - 1, 30)
+            delay = max(0.0, min(delay, self._queues.forget_failures_after))
+            queue.next_fetch_time = max(queue.next_fetch_time, now) + delay
+        if self._max_exceptions < 0 or queue.exceptions < self._max_exceptions or queue.is_closed:
+            return 0
+        return self._queues.close_queue(item)
+
     def add_slow_seconds(self, item: FetchItem, seconds: float) -> None:
-        """Count the time lost to a slow server; close its queue once the total is too high."""
-        if self._queues.add_trouble_seconds(item, seconds) > self._max_trouble >= 0:
+        """Count the time lost to a slow server; close its queue if that is too much and most of the time."""
+        queue = self._queues.get_queue(item.queue_id)
+        queue.trouble_seconds += seconds
+        is_mostly_slow = 2 * queue.trouble_seconds > self._queues.clock() - queue.started_at
+        if is_mostly_slow and queue.trouble_seconds > self._max_trouble >= 0:
             self._count_skipped("AboveMaxTroubleInQueue", item, self._queues.close_queue(item))
 
     def _count_skipped(self, counter: str, item: FetchItem, dropped: int) -> None:
