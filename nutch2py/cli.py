@@ -55,7 +55,7 @@ def _usage() -> str:
 
 def _load_configuration(args: argparse.Namespace) -> Configuration:
     from nutch2py.conf.configuration import Configuration
-    from nutch2py.plugins.unknown_names import unknown_plugin_ids, unread_properties
+    from nutch2py.plugins.unknown_properties import unknown_plugin_ids, unread_properties
     from nutch2py.support.reporting import warn
 
     overrides: dict[str, str] = {}

@@ -200,8 +200,7 @@ class CrawlReader:
         Raise :class:`~nutch2py.errors.IndexingError` when the index does not exist or is empty.
         """
         from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
-        from nutch2py.search.search_backends import search_backend_name
-        from nutch2py.search.search_service import search
+        from nutch2py.search.search_backends import search, search_backend_name
 
         with self._use_reporter():
             if search_backend_name(self.conf) != "embedded":

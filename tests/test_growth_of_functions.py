@@ -20,10 +20,10 @@ import pytest
 from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.output.warc import WarcFileWriter
-from nutch2py.fetcher.protocols.body_decoder import BodyDecoder
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse, parse_header_lines
 from nutch2py.fetcher.protocols.ftp_listing import render_ftp_listing
 from nutch2py.fetcher.protocols.header_names import canonical_headers
+from nutch2py.fetcher.protocols.response_body import BodyDecoder
 from nutch2py.fetcher.queues.fetch_queues import FetchItem
 from nutch2py.jobs.inject.seeds import parse_seed_line
 from nutch2py.parser.formats.javascript import JSParseFilter

@@ -74,7 +74,7 @@ INLINE: dict[str, str] = {
     "search.results.snippet:_prefixes_pattern": "first letters of words of a query: tests/search/test_snippet.py",
     "server.cached_page:_terms_pattern": "some words of a query, each with at most five signs before the next",
     "server.cached_page:query_terms": "one character",
-    "search.engines.solr_handler_searcher:SolrHandlerSearcher": "one character: test_inline",
+    "search.engines.solr_edismax_searcher:SolrEdismaxSearcher": "one character: test_inline",
     "url.regex.regex_complexity:_category": _OPERATORS,
     "url.filters.automaton_url_filter:AutomatonURLFilter": _OPERATORS,
     "url.filters.automaton_url_filter:_read_atom": _OPERATORS,

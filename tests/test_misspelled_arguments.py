@@ -22,7 +22,7 @@ from nutch2py.errors import ConfigurationError, IndexingError, UsageError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.jobs.batches.batch_lists import BatchListStore
 from nutch2py.mapreduce.runners.hadoop.package_archive import archive_path
-from nutch2py.plugins.unknown_names import unknown_plugin_ids
+from nutch2py.plugins.unknown_properties import unknown_plugin_ids
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
 from tests.indexer.pages import doc

@@ -9,7 +9,7 @@ from nutch2py.doctor.check_result import CheckResult, ok_result, warning_result
 from nutch2py.fetcher.protocols.address_filter import AddressFilter
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
 from nutch2py.parser.row_parser import RowParser
-from nutch2py.plugins.unknown_names import unknown_plugin_ids, unread_properties
+from nutch2py.plugins.unknown_properties import unknown_plugin_ids, unread_properties
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.url.filters.url_filters import URLFilters

@@ -1,4 +1,4 @@
-"""Search back ends of the search page, the API and the commands: embedded index, search server, Solr handler.
+"""Search back ends of the page, the API and the commands: embedded index, search server, Solr with a plain schema.
 
 A back end is a searcher of :mod:`nutch2py.search.engines`. A server of many requests takes searchers from the one
 :class:`SearcherManager` of its process: one index is opened, and all of a response is from one commit.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Protocol
 
 from nutch2py.conf.configuration import Configuration
@@ -18,7 +18,7 @@ from nutch2py.indexer.index_writers import enabled_writers
 from nutch2py.search.engines.elastic_searcher import ElasticSearcher
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.engines.server_searcher import ServerSearcher
-from nutch2py.search.engines.solr_handler_searcher import SolrHandlerSearcher
+from nutch2py.search.engines.solr_edismax_searcher import SolrEdismaxSearcher
 from nutch2py.search.engines.solr_searcher import SolrSearcher
 from nutch2py.search.query.query_plan import DEFAULT_SEARCH_OPTIONS, SearchOptions
 from nutch2py.search.results.search_results import SearchResult
@@ -105,7 +105,7 @@ def open_search_backend(conf: Configuration) -> SearchBackend:
     except InputError:  # no field terms_analysis
         pass
     searcher.close()
-    return SolrHandlerSearcher(conf)
+    return SolrEdismaxSearcher(conf)
 
 
 def make_server_searcher(conf: Configuration) -> ServerSearcher:
@@ -192,3 +192,30 @@ class ServerSearcherPool:
             yield searcher
         finally:
             self._idle_searchers.append(searcher)
+
+
+def search(
+    conf: Configuration,
+    query: str,
+    start: int = 0,
+    rows: int = 10,
+    searcher: SearchBackend | None = None,
+    options: SearchOptions = DEFAULT_SEARCH_OPTIONS,
+) -> SearchResult:
+    """Run a query: words, "phrases", ``field:value``, ``-minus``, AND, OR, parentheses.
+
+    Args:
+        conf: The configuration; :func:`search_backend_name` names the index.
+        query: The query.
+        start: Number of hits to skip, limited to 0–100,000.
+        rows: Number of hits, limited to 0–1,000.
+        searcher: An open searcher to reuse.
+        options: Filters, order and collapsing.
+
+    Raises:
+        IndexingError: The index does not exist, is empty, or is of an incompatible version.
+    """
+    if searcher is not None:
+        return searcher.search(query, start, rows, options)
+    with closing(open_search_backend(conf)) as opened:
+        return opened.search(query, start, rows, options)

@@ -15,7 +15,7 @@ import zstandard
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
-from nutch2py.fetcher.protocols.body_decoder import BodyDecoder, parse_content_encoding
+from nutch2py.fetcher.protocols.response_body import BodyDecoder, parse_content_encoding
 from nutch2py.records.webpage import CrawlStatus, MetadataKey
 from nutch2py.records.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import item

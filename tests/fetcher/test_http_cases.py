@@ -11,10 +11,10 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.output.page_updater import PageUpdater
 from nutch2py.fetcher.protocols.address_filter import AddressFilter
-from nutch2py.fetcher.protocols.body_decoder import BodyDecoder
 from nutch2py.fetcher.protocols.fetch_response import parse_header_lines
 from nutch2py.fetcher.protocols.header_names import canonical_headers, canonical_name
 from nutch2py.fetcher.protocols.http_settings import HttpSettings, ProxySettings, build_user_agent
+from nutch2py.fetcher.protocols.response_body import BodyDecoder
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import Crawl

@@ -10,7 +10,7 @@ from itertools import repeat
 import pytest
 
 from nutch2py.fetcher.fetch_options import FetchOptions
-from nutch2py.fetcher.protocols.body_decoder import BodyDecoder
+from nutch2py.fetcher.protocols.response_body import BodyDecoder
 from tests.fetcher.conftest import Crawl
 from tests.site.server import Reply, ScriptedSite
 

@@ -15,7 +15,7 @@ from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.index.clean_job import clean
 from nutch2py.jobs.index.index_job import index
 from nutch2py.records.webpage import CrawlStatus, ParseStatusCode, WebPage
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from nutch2py.table import TableQuery, open_store
 from tests.indexer.pages import doc, page
 from tests.jobs.crawl import SETTINGS, rounds, site

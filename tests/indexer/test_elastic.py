@@ -13,7 +13,7 @@ from nutch2py.jobs.dedup_job import dedup
 from nutch2py.jobs.index.clean_job import clean
 from nutch2py.jobs.index.index_job import index
 from nutch2py.records.webpage import CrawlStatus, WebPage
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from nutch2py.table import open_store
 from tests.backends.opensearch_server import guarded
 from tests.indexer.delivery_suite import (

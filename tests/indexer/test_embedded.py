@@ -13,7 +13,7 @@ from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.records.document import NutchDocument
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from tests.indexer.pages import doc
 
 

@@ -11,7 +11,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, LockedError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from tests.counted_kills import strike
 from tests.indexer.pages import doc
 

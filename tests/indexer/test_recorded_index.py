@@ -4,7 +4,7 @@ from nutch2py.indexer.document_builder import DocumentBuilder, IndexAction
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.records.webpage import WebPage
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from tests.indexer.pages import recorded_rows
 
 

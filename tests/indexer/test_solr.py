@@ -20,8 +20,8 @@ from nutch2py.jobs.index.clean_job import clean
 from nutch2py.jobs.index.index_job import index
 from nutch2py.jobs.index.solrdedup import solrdedup
 from nutch2py.records.webpage import CrawlStatus, WebPage
-from nutch2py.search.engines.solr_handler_searcher import SolrHandlerSearcher
-from nutch2py.search.search_service import search
+from nutch2py.search.engines.solr_edismax_searcher import SolrEdismaxSearcher
+from nutch2py.search.search_backends import search
 from nutch2py.table import open_store
 from tests.indexer.delivery_suite import (
     DeliverySuite,
@@ -52,7 +52,7 @@ class TestSolr(DeliverySuite):
         return solr
 
     def title(self, server, document_id):
-        (title,) = SolrHandlerSearcher(settings(server.url)).get_document(document_id)["title"]
+        (title,) = SolrEdismaxSearcher(settings(server.url)).get_document(document_id)["title"]
         return title
 
     def check_crawl(self, server, keys, host):

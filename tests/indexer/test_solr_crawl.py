@@ -12,7 +12,7 @@ from nutch2py.backends.servers.solr_client import SolrClient
 from nutch2py.cli import main
 from nutch2py.jobs.dedup_job import dedup
 from nutch2py.jobs.index.index_job import index
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from tests.indexer.delivery_suite import crawl_settings, table_of
 from tests.indexer.test_solr import settings
 from tests.jobs.crawl import rounds

@@ -11,7 +11,7 @@ from nutch2py.jobs.index.clean_job import clean
 from nutch2py.jobs.index.index_job import index
 from nutch2py.records.cells import ParseStatus
 from nutch2py.records.webpage import CrawlStatus, Mark, ParseStatusCode, WebPage
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from nutch2py.table import open_store
 from tests.jobs.test_dedup import fill, options, page
 

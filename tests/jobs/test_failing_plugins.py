@@ -25,7 +25,7 @@ from nutch2py.plugins import loading
 from nutch2py.plugins.plugin_failures import PLUGIN_FAILURES_GROUP
 from nutch2py.records.cells import decode_float
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from nutch2py.support.reporting import Reporter, use_reporter
 from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_url, unreverse_url

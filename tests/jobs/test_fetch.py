@@ -20,7 +20,7 @@ from nutch2py.jobs.parse_job import parse
 from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.records.cells import encode_text
 from nutch2py.records.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_url
 from tests.site.server import Reply, ScriptedSite

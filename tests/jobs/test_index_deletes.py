@@ -15,7 +15,7 @@ from nutch2py.jobs.parse_job import parse
 from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.records.cells import ParseStatus
 from nutch2py.records.webpage import Mark, WebPage
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from nutch2py.table import TableQuery, open_store
 
 PAGE = b"<html><head>%s<title>Title</title></head><body>%s</body></html>"

@@ -11,7 +11,7 @@ from nutch2py.errors import InputError
 from nutch2py.indexer.filters import index_creativecommons as creativecommons
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.parser.filters import language_identifier
-from nutch2py.search.engines import solr_handler_searcher
+from nutch2py.search.engines import solr_edismax_searcher
 from nutch2py.search.evaluation import ranking_metrics as evaluation
 from nutch2py.search.evaluation.ranking_metrics import (
     Judgement,
@@ -32,7 +32,7 @@ from tests.indexer.pages import doc
 
 
 @pytest.mark.parametrize(
-    "module", [creativecommons, evaluation, language_identifier, solr_handler_searcher, query_plan]
+    "module", [creativecommons, evaluation, language_identifier, solr_edismax_searcher, query_plan]
 )
 def test_docstring_examples_hold(module):
     results = doctest.testmod(module)

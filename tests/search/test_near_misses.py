@@ -3,7 +3,7 @@
 import pytest
 
 from nutch2py.indexer.index_writers import IndexWriters
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from tests.search.near_misses import MENTIONED, PAGES, QUERIES, documents, name_of
 
 

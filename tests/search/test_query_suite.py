@@ -14,8 +14,7 @@ from nutch2py.search.query.freshness import FreshnessSettings
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.query.query_settings import QuerySettings
 from nutch2py.search.results.collapse import NO_SKETCHES_MESSAGE
-from nutch2py.search.search_backends import open_search_backend
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import open_search_backend, search
 from tests.conftest import ROOT
 from tests.indexer.delivery_suite import write
 from tests.search.query_suite import PAGES, QUERIES, documents, name_of, wrong

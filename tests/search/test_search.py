@@ -5,7 +5,7 @@ import pytest
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.results.search_results import SearchResult, format_for_terminal
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from tests.indexer.pages import doc
 
 

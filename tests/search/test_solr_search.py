@@ -5,10 +5,9 @@ import pytest
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
-from nutch2py.search.engines.solr_handler_searcher import SolrHandlerSearcher
+from nutch2py.search.engines.solr_edismax_searcher import SolrEdismaxSearcher
 from nutch2py.search.results.search_results import format_for_terminal
-from nutch2py.search.search_backends import search_backend_name
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search, search_backend_name
 from tests.indexer.delivery_suite import page_doc, write
 from tests.indexer.test_solr import settings
 from tests.services import ROOT
@@ -238,7 +237,7 @@ def test_search_command_queries_solr(searched, capsys):
     assert (result.total, hit.id, hit.url) == (1, *ids(10), "http://example.org/10")
     assert hit.to_dict()["title"] == "<em>北京奥运会</em>"
     assert [hit.snippet.text[start:end] for start, end in hit.snippet.highlights] == ["奥运会", "北京"]
-    by_handler = SolrHandlerSearcher(conf).search("北京奥运会").hits[0]
+    by_handler = SolrEdismaxSearcher(conf).search("北京奥运会").hits[0]
     assert by_handler.to_dict()["title"] == "<em>北京</em><em>奥运会</em>"
     assert "1. 北京奥运会" in format_for_terminal(result)
     paged = search(conf, "crawler", start=1, rows=1)
@@ -264,7 +263,7 @@ def test_search_backend_follows_index_writer():
 def test_impossible_solr_search_reports_reason(searched):
     conf = settings(searched.url, search_backend="solr", solr_search_handler="none")
     with pytest.raises(IndexingError, match=r"Solr at .* has no request handler none: load the configset schema/solr"):
-        SolrHandlerSearcher(conf).search("x")
+        SolrEdismaxSearcher(conf).search("x")
     with pytest.raises(ConfigurationError, match="Missing SOLR URL"):
         search(Configuration({"search.backend": "solr"}), "x")
     with pytest.raises(ConfigurationError, match=r"search\.backend is 'lucene': write embedded, solr or elastic"):

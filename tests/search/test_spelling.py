@@ -10,7 +10,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.query import query_language
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from nutch2py.search.suggestions import spelling, word_edits
 from nutch2py.search.suggestions.word_edits import edit_distance
 from tests.conftest import ROOT

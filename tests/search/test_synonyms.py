@@ -5,7 +5,7 @@ import pytest
 from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.errors import ConfigurationError
 from nutch2py.search.query.synonyms import SynonymExpander, parse_synonyms
-from nutch2py.search.search_service import search
+from nutch2py.search.search_backends import search
 from tests.indexer.pages import doc
 from tests.search.test_freshness import written
 

@@ -16,7 +16,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.rest.access.tokens import Role, add_token
 from nutch2py.search.engines.explanation_tree import format_tree
-from nutch2py.search.engines.solr_handler_searcher import add_filters
+from nutch2py.search.engines.solr_edismax_searcher import add_filters
 from nutch2py.search.search_backends import open_search_backend, open_searcher_manager
 from nutch2py.server.http_server import HttpServer
 from nutch2py.server.search_request import SearchRequest

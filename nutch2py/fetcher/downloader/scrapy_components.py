@@ -23,9 +23,9 @@ from nutch2py.fetcher.downloader.scrapy_call import (
 )
 from nutch2py.fetcher.downloader.transport_settings import FILTERED_HANDLERS, PYCURL_HANDLER
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError, AddressFilter
-from nutch2py.fetcher.protocols.body_decoder import BodyDecoder, parse_content_encoding
 from nutch2py.fetcher.protocols.dns import DnsCache
 from nutch2py.fetcher.protocols.http_settings import HTTP_SETTINGS_KEY, MAX_REQUESTS_KEY, HttpSettings
+from nutch2py.fetcher.protocols.response_body import BodyDecoder, parse_content_encoding
 from nutch2py.support.reporting import warn
 from nutch2py.url.java_url import parse_url
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import pycurl
 
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
-from nutch2py.fetcher.protocols.body_decoder import BodyDecoder, parse_content_encoding
 from nutch2py.fetcher.protocols.curl_errors import FAILURE_KINDS, get_retry_hint
 from nutch2py.fetcher.protocols.fetch_response import (
     FailureKind,
@@ -25,6 +24,7 @@ from nutch2py.fetcher.protocols.fetch_response import (
 from nutch2py.fetcher.protocols.ftp_listing import render_ftp_listing
 from nutch2py.fetcher.protocols.http_auth import Credentials
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
+from nutch2py.fetcher.protocols.response_body import BodyDecoder, parse_content_encoding
 from nutch2py.fetcher.runtime.fd_budget import describe_socket_error, probe_socket_error
 from nutch2py.support.http_date import format_http_date
 from nutch2py.url.java_url import parse_url

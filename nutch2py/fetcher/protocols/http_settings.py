@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.protocols.address_filter import AddressFilter
-from nutch2py.fetcher.protocols.body_decoder import ACCEPT_ENCODING
 from nutch2py.fetcher.protocols.dns import DnsCache
 from nutch2py.fetcher.protocols.http_auth import CredentialStore
 from nutch2py.fetcher.protocols.local_files import LocalFileReader
+from nutch2py.fetcher.protocols.response_body import ACCEPT_ENCODING
 from nutch2py.plugins.loading import plugin_selector
 from nutch2py.support.reporting import warn
 from nutch2py.url.url_length import max_url_length

@@ -16,9 +16,9 @@ import time
 from collections.abc import Sequence
 
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
-from nutch2py.fetcher.protocols.body_decoder import BodyDecoder, parse_content_encoding
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse, parse_header_lines
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
+from nutch2py.fetcher.protocols.response_body import BodyDecoder, parse_content_encoding
 from nutch2py.url.java_url import JavaURL, parse_url
 
 _LINE_END = re.compile(rb"\r\n|\n|\r")

@@ -1,4 +1,4 @@
-"""Decodes response bodies incrementally and enforces the limit, so that decompression bombs stop at the limit."""
+"""Body of a response: decodes it incrementally and enforces the content limit, at which decompression bombs stop."""
 
 from __future__ import annotations
 

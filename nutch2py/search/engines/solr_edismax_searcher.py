@@ -1,4 +1,4 @@
-"""SolrHandlerSearcher: searches a Solr collection without our term fields, by a handler of schema/solr."""
+"""SolrEdismaxSearcher: searches a Solr collection without our term fields, by the eDisMax handler of schema/solr."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_QUERY_TOKENS = 300
 """Limit of words, signs and Chinese characters in a query: Solr parses recursively, and about 800 exhaust its stack."""
 
 
-class SolrHandlerSearcher:
+class SolrEdismaxSearcher:
     """Searches a Solr without our term fields: the first collection of ``solr.server.url``, by ``solr.search.handler``.
 
     One thread at a time uses it: it has one connection.
