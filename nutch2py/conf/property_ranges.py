@@ -52,7 +52,7 @@ _PORT = NumberRange(1, 65535)
 
 _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     _POSITIVE: """
-        rest.jobs.running
+        rest.jobs.running rest.stored.items
         hbase.thrift.timeout hbase.thrift.connect.timeout hbase.thrift.scan.rows hbase.thrift.write.rows
         gora.buffer.read.limit gora.buffer.write.limit mapreduce.task.timeout
         db.fetch.interval.default db.fetch.interval.max db.signature.text_profile.min_token_len
@@ -92,7 +92,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
         db.max.outlinks.per.page db.max.outlink.length partition.url.seed http.url.limit hbase.client.keyvalue.maxsize
     """,
     _BYTES: """
-        rest.body.max.bytes rest.audit.max.bytes
+        rest.body.max.bytes rest.audit.max.bytes rest.jobs.bytes rest.stored.bytes
         storage.buffer.write.bytes storage.embedded.map.size storage.import.line.bytes hbase.thrift.scan.bytes
         hbase.thrift.write.bytes fetcher.warc.size browser.bytes.limit browser.context.bytes http.robots.cache.bytes
         parser.unpack.max.bytes parser.structured.max.bytes sitemap.size.max
@@ -101,7 +101,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     NumberRange(0, LONG_MAX): "crawl.gen.delay hostdb.recheck.interval pagerank.memory.limit",
     _BYTES_OR_MINUS_ONE: "http.content.limit file.content.limit ftp.content.limit sitemap.content.limit",
     _NON_NEGATIVE_SECONDS: """
-        rest.requests.per.second search.log.requests.per.second
+        rest.requests.per.second serve.store.wait.seconds search.log.requests.per.second
         fetcher.server.delay fetcher.server.min.delay fetcher.min.crawl.delay fetcher.exceptions.per.queue.delay
         fetcher.threads.slow.after
         fetcher.exceptions.per.queue.clear.after fetcher.throughput.threshold.check.after index.lock.timeout

@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from nutch2py.control_room.page_responses import TemplatePage, render_error_page, render_page
 from nutch2py.errors import InputError, NutchError
+from nutch2py.rest.access.form_tokens import FORM_FIELD
 from nutch2py.rest.access.tokens import Caller, Role
 from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.request_body import read_body
@@ -26,7 +27,7 @@ FormData = dict[str, str]
 
 
 def action_routes(authorizer: Authorizer) -> list[BaseRoute]:
-    """Return the routes. They require the role ``run`` and reject cross-site requests."""
+    """Return the routes. They require the role ``run`` and proof of the request's origin."""
     return [
         Route("/crawl/new", partial(_show_form, authorizer), methods=["GET"]),
         Route("/crawl/new", partial(_run_action, authorizer, partial(_start_crawl, authorizer)), methods=["POST"]),
@@ -39,7 +40,7 @@ async def _show_form(authorizer: Authorizer, request: Request) -> Response:
         authorizer.authorize(request, Role.RUN, modifies=False)
     except HttpError as error:
         return render_error_page("/crawl/new", error)
-    return render_page("/crawl/new", _form_page({}))
+    return render_page("/crawl/new", _form_page({}), form_token=authorizer.form_tokens.create(request))
 
 
 def _form_page(form: FormData, error: str = "") -> TemplatePage:
@@ -51,13 +52,14 @@ async def _run_action(authorizer: Authorizer, action: Callable[[FormData, Caller
     """Run an action, record it in the audit log and redirect to the first page; on error show the message."""
     path, form, caller_name = request.url.path, {}, ""
     try:
-        caller = authorizer.authorize(request, Role.RUN, modifies=True)
+        caller = authorizer.authorize(request, Role.RUN, modifies=False)  # the form token is in the body
         caller_name = caller.name
         text = (await read_body(request, authorizer.context.conf)).decode("utf-8", "replace")
         try:
             form = dict(parse_qsl(text, max_num_fields=_MAX_FORM_FIELDS))
         except ValueError:
             raise InputError(f"a form has at most {_MAX_FORM_FIELDS} fields") from None
+        authorizer.check_change(request, form.get(FORM_FIELD, ""))
         detail = await authorizer.thread_limit.run(action, form, caller)
         response: Response = RedirectResponse("/crawl", HTTPStatus.SEE_OTHER)
     except (NutchError, msgspec.ValidationError, OSError) as error:
@@ -66,7 +68,8 @@ async def _run_action(authorizer: Authorizer, action: Callable[[FormData, Caller
         if isinstance(reported, HttpError):
             response = render_error_page(path, reported)
         elif path == "/crawl/new":
-            response = render_page(path, _form_page(form, detail), HTTPStatus.BAD_REQUEST)
+            token = authorizer.form_tokens.create(request)
+            response = render_page(path, _form_page(form, detail), HTTPStatus.BAD_REQUEST, form_token=token)
         else:
             page = TemplatePage("message.html", "Failed", {"message": detail})
             response = render_page(path, page, HTTPStatus.BAD_REQUEST)

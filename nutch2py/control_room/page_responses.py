@@ -38,14 +38,17 @@ class TemplatePage(NamedTuple):
     context: dict[str, Any]
 
 
-def render_page(path: str, page: TemplatePage, status: int = HTTPStatus.OK, can_run: bool = True) -> Response:
-    """Return a page. ``can_run``: the caller may start and stop jobs."""
+def render_page(
+    path: str, page: TemplatePage, status: int = HTTPStatus.OK, can_run: bool = True, form_token: str = ""
+) -> Response:
+    """Return a page. ``can_run``: the caller may start and stop jobs, with ``form_token``."""
     subpath = path.removeprefix("/crawl")
     values = {
         "title": page.title,
         "tabs": _TABS,
         "current_tab": _PARENT_TABS.get(subpath, subpath),
         "can_run": can_run,
+        "form_token": form_token,
         **page.context,
     }
     return HTMLResponse(render_template(page.template, **values).encode("utf-8", "replace"), status, PAGE_HEADERS)

@@ -74,8 +74,9 @@ def _endpoint(
         if any(len(value) > _MAX_ARGUMENT_LENGTH for value in arguments.values()):
             raise InputError(f"An argument has at most {_MAX_ARGUMENT_LENGTH:,} characters.")
         can_run = caller.role >= Role.RUN
+        form_token = authorizer.form_tokens.create(request) if can_run else ""
         try:
-            return render_page(path, view(arguments), can_run=can_run)
+            return render_page(path, view(arguments), can_run=can_run, form_token=form_token)
         except NotFoundError as error:
             page = TemplatePage("message.html", "Not found", {"message": str(error)})
             return render_page(path, page, HTTPStatus.NOT_FOUND)

@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from nutch2py.errors import ConfigurationError
-from nutch2py.rest.access.cross_site import is_cross_site, request_origin
+from nutch2py.rest.access.cross_site import check_change, request_origin
+from nutch2py.rest.access.form_tokens import FORM_HEADER, FormTokens
 from nutch2py.rest.access.rate_limiter import RateLimiter, rate_limit_key
 from nutch2py.rest.access.tokens import Caller, Role
 from nutch2py.rest.context import RestContext
@@ -34,12 +35,15 @@ class Authorizer:
         rate_limiter: Rate limits of clients by token or address.
         thread_limit: Limit of the threads that handlers occupy.
         event_streams: Open streams of events.
+        form_tokens: Tokens of the forms of the control room.
     """
 
     def __init__(self, context: RestContext) -> None:
         self.context = context
         self.thread_limit = ThreadLimit(_MAX_THREADS)
         self.event_streams = EventStreams()
+        self.form_tokens = FormTokens(is_shared=context.tokens.path is not None)
+        self._allows_basic_changes = context.conf.get_bool("rest.basic.changes", False)
         self._origins = CorsPolicy.from_conf(context.conf)
         self.rate_limiter = RateLimiter(context.conf.get_float("rest.requests.per.second", 50.0))
         self._requires_search_key = context.conf.get_bool("search.keys.required", False)
@@ -56,11 +60,11 @@ class Authorizer:
         Args:
             request: the request.
             role: the least role that the operation requires.
-            modifies: whether the operation changes anything; then cross-site requests are rejected, to which browsers
-                attach the login of the user.
+            modifies: whether the operation changes anything; then the request must prove its origin
+                (:meth:`check_change`), because browsers attach the login of the user to requests of other sites.
 
         Raises:
-            HttpError: the role is missing, the rate limit is exceeded, or the request is cross-site.
+            HttpError: the role is missing, the rate limit is exceeded, or the origin is not proven.
         """
         if role == Role.SEARCH and not self._requires_search_key:
             role = Role.ANONYMOUS
@@ -83,9 +87,19 @@ class Authorizer:
         if caller.role < role:
             message = f"the role {role.name.lower()} is required; {caller.name} has the role {caller.role.name.lower()}"
             raise HttpError(HTTPStatus.FORBIDDEN, message)
-        if modifies and is_cross_site(request):
-            raise HttpError(HTTPStatus.FORBIDDEN, "cross-site requests are rejected")
+        if modifies:
+            self.check_change(request, request.headers.get(FORM_HEADER, ""))
         return caller
+
+    def check_change(self, request: Request, form_token: str) -> None:
+        """Raise HttpError unless a request that changes something proves its origin.
+
+        ``form_token``: of the form or the header, "" for none.
+        """
+        has_form_token = bool(form_token) and self.form_tokens.is_valid(request, form_token)
+        reason = check_change(request, has_form_token, self._allows_basic_changes)
+        if reason:
+            raise HttpError(HTTPStatus.FORBIDDEN, reason)
 
     def _authenticate(self, request: Request, role: Role) -> Caller | None:
         """Return the caller; for the role ``anonymous``, the caller of a valid token if the request has one."""
