@@ -9,6 +9,7 @@ from typing import NamedTuple
 from nutch2py.charts.axes import axis_levels, fit_ticks, render_grid_lines, render_x_labels
 from nutch2py.charts.chart import Chart, ChartTable, render_shape, render_svg, svg_percent
 from nutch2py.support.formatting import format_compact, format_number, shorten
+from nutch2py.support.histogram import Histogram, HistogramBucket
 
 _HEIGHT = 150
 _MAX_BARS = 60
@@ -19,14 +20,6 @@ class Bar(NamedTuple):
 
     name: str
     values: Sequence[float]
-
-
-class HistogramBucket(NamedTuple):
-    """Number of values from ``low`` up to ``high``, exclusive; ``high`` may be infinite."""
-
-    low: float
-    high: float
-    value_count: int
 
 
 def draw_stacked_bars(
@@ -82,20 +75,23 @@ def _merge_neighbours(bars: Sequence[Bar]) -> Sequence[Bar]:
 
 def draw_histogram(
     title: str,
-    buckets: Sequence[HistogramBucket],
+    histogram: Histogram,
     empty_message: str,
     format_value: Callable[[float], str] = format_compact,
     unit: str = "pages",
 ) -> Chart:
-    """Return a histogram of buckets, drawn with equal width. Empty buckets at either end are omitted.
+    """Return a chart of a histogram with buckets of equal width. Empty buckets at either end are omitted.
 
     ``format_value``: formats a bound.
     """
-    filled = [number for number, bucket in enumerate(buckets) if bucket.value_count]
-    if not filled:
+    total = sum(histogram.counts)
+    if not total:
         return Chart(title, empty_message)
-    drawn = buckets[filled[0] : filled[-1] + 1]
-    total = sum(bucket.value_count for bucket in drawn)
+    drawn = [*histogram.iter_buckets()]
+    while not drawn[-1].value_count:
+        drawn.pop()
+    while not drawn[0].value_count:
+        drawn.pop(0)
     scale = axis_levels(max(bucket.value_count for bucket in drawn))
     most = max(drawn, key=lambda bucket: bucket.value_count)
     peak = f"{_range_label(most, format_value)}: {format_number(most.value_count)}"

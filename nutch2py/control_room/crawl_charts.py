@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -12,14 +11,15 @@ from nutch2py.charts.chart import Chart
 from nutch2py.charts.gantt_chart import GanttBar, draw_gantt
 from nutch2py.charts.line_chart import draw_lines
 from nutch2py.charts.network_graph import GraphEdge, draw_graph
-from nutch2py.charts.stacked_bars import Bar, HistogramBucket, draw_histogram, draw_stacked_bars
+from nutch2py.charts.stacked_bars import Bar, draw_histogram, draw_stacked_bars
 from nutch2py.control_room.round_stats import UNSUCCESSFUL_STATES, Round, finish_time, sum_counters
 from nutch2py.fetcher.protocols.fetch_response import FailureKind
-from nutch2py.fetcher.stats.fetch_histogram import SIZES_GROUP, TIMES_GROUP, list_buckets
-from nutch2py.joblog.crawl_overview import Histogram, Overview
+from nutch2py.fetcher.stats.response_histograms import SIZES_GROUP, TIMES_GROUP, from_job_counters
+from nutch2py.joblog.crawl_overview import Overview
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.support.formatting import format_bytes, format_compact, format_duration, format_number
+from nutch2py.support.histogram import Histogram
 
 NO_JOB_LOG_MESSAGE = "No job in the log yet: the next job adds data."
 _NO_FETCH_MESSAGE = "No round has fetched a page yet."
@@ -85,7 +85,7 @@ _RESPONSE_HISTOGRAMS = (
     (TIMES_GROUP, "Response time", format_duration),
     (SIZES_GROUP, "Response size", format_bytes),
 )
-"""Counter groups with a histogram (:mod:`nutch2py.fetcher.stats.fetch_histogram`): group, title, value format."""
+"""Counter groups with a histogram (:mod:`nutch2py.fetcher.stats.response_histograms`): group, title, value format."""
 
 
 def count_statuses(status: Mapping[str, int], names: Sequence[str]) -> int:
@@ -145,10 +145,8 @@ def _draw_response_histogram(
     counts: Counter[str] = Counter()
     for entry in entries:
         counts.update(entry.counters.get(group, {}))
-    bounds = list_buckets(counts)
-    lows = [0.0, *(bound for bound, _ in bounds[:-1])]
-    buckets = [HistogramBucket(low, high, number) for low, (high, number) in zip(lows, bounds, strict=True)]
-    return draw_histogram(title, buckets, "No logged fetch has received a response.", format_value, "responses")
+    empty = "No logged fetch has received a response."
+    return draw_histogram(title, from_job_counters(counts), empty, format_value, "responses")
 
 
 def draw_job_timeline(entries: Sequence[JobEntry]) -> Chart:
@@ -199,6 +197,4 @@ def draw_histograms(overview: Overview | None) -> list[Chart]:
 
 def _draw_histogram(name: str, histogram: Histogram) -> Chart:
     style = _HISTOGRAMS.get(name, _HistogramStyle(name.replace("_", " ").capitalize()))
-    highs = [*histogram.bounds[1:], math.inf]
-    buckets = [HistogramBucket(*each) for each in zip(histogram.bounds, highs, histogram.counts, strict=True)]
-    return draw_histogram(style.title, buckets, "No page has this value.", style.format_value)
+    return draw_histogram(style.title, histogram, "No page has this value.", style.format_value)

@@ -11,9 +11,10 @@ from typing import NamedTuple
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.queues.fetch_queues import FetchItem, FetchItemQueues
-from nutch2py.fetcher.stats.fetch_histogram import SIZE_BOUNDS_BYTES, TIME_BOUNDS_MS, FetchHistogram
 from nutch2py.fetcher.stats.host_failures import HostFailures
+from nutch2py.fetcher.stats.response_histograms import SIZE_BOUNDS_BYTES, TIME_BOUNDS_MS, response_histogram
 from nutch2py.records.cells import ProtocolStatus
+from nutch2py.support.histogram import HistogramCounter
 
 
 @dataclass
@@ -39,8 +40,8 @@ class FetchReport:
     bytes: int = 0
     elapsed_seconds: float = 0.0
     counters: Counter[str] = field(default_factory=Counter)
-    response_times: FetchHistogram = field(default_factory=lambda: FetchHistogram(TIME_BOUNDS_MS))
-    response_sizes: FetchHistogram = field(default_factory=lambda: FetchHistogram(SIZE_BOUNDS_BYTES))
+    response_times: HistogramCounter = field(default_factory=lambda: response_histogram(TIME_BOUNDS_MS))
+    response_sizes: HistogramCounter = field(default_factory=lambda: response_histogram(SIZE_BOUNDS_BYTES))
     host_failures: HostFailures = field(default_factory=HostFailures)
     filtered_links: Counter[str] = field(default_factory=Counter)
 

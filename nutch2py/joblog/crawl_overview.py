@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nutch2py.support.histogram import Histogram
+
 MAX_HOSTS = 200
 MAX_EDGES = 500
 
@@ -39,17 +41,6 @@ class HostEdge:
     source: str
     target: str
     links: int
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Row counts by value: ``counts[i]`` rows have a value from ``bounds[i]`` to below ``bounds[i + 1]``.
-
-    Both have the same length. The first bucket includes all lower values, the last all higher values.
-    """
-
-    bounds: tuple[float, ...]
-    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

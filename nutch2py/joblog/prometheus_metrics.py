@@ -11,8 +11,8 @@ from typing import NamedTuple, Protocol
 from prometheus_client import Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 
-from nutch2py.fetcher.stats.fetch_histogram import SIZES_GROUP, SUM_KEY, TIMES_GROUP, list_buckets
 from nutch2py.fetcher.stats.host_failures import HOSTS_GROUP
+from nutch2py.fetcher.stats.response_histograms import SIZES_GROUP, SUM_KEY, TIMES_GROUP, from_job_counters
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import TableStats
 
@@ -155,10 +155,11 @@ def _job_metrics(crawl: str, entries: Sequence[JobEntry]) -> Iterator[Metric]:
 
 def _build_histogram(name: str, help_text: str, crawl: str, counts: Mapping[str, int], factor: float) -> Metric:
     """Return a histogram; ``counts``: by upper bound of the bucket, with the overflow bucket and the sum."""
-    bounds, numbers = zip(*list_buckets(counts), strict=True)
-    uppers = ["+Inf" if math.isinf(bound) else f"{bound * factor:.15g}" for bound in bounds]
+    buckets = [*from_job_counters(counts).iter_buckets()]
+    uppers = ["+Inf" if math.isinf(bucket.high) else f"{bucket.high * factor:.15g}" for bucket in buckets]
+    numbers = accumulate(bucket.value_count for bucket in buckets)
     family = HistogramMetricFamily(f"nutch2py_{name}", help_text, labels=("crawl",))
-    family.add_metric((crawl,), [*zip(uppers, accumulate(numbers), strict=True)], counts.get(SUM_KEY, 0) * factor)
+    family.add_metric((crawl,), [*zip(uppers, numbers, strict=True)], counts.get(SUM_KEY, 0) * factor)
     return family
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 
@@ -11,8 +10,9 @@ from nutch2py.charts.chart import Chart
 from nutch2py.charts.gantt_chart import GanttBar, draw_gantt
 from nutch2py.charts.line_chart import draw_lines
 from nutch2py.charts.network_graph import GraphEdge, draw_graph
-from nutch2py.charts.stacked_bars import Bar, HistogramBucket, draw_histogram, draw_stacked_bars
+from nutch2py.charts.stacked_bars import Bar, draw_histogram, draw_stacked_bars
 from nutch2py.support.formatting import format_bytes, format_duration
+from nutch2py.support.histogram import Histogram
 
 BEGAN = 1_763_870_000_000
 PARTS = ("fetched", "redirected", "gone", "failed")
@@ -65,7 +65,6 @@ def render_charts(count: int, names: tuple[str, ...] = ()) -> Iterator[Chart]:
     yield draw_graph("Links", edges, {name(number, "host"): number for number in range(count)}, "none yet")
     buckets = min(count, 60)
     for title, shown in (("Times", format_duration), ("Sizes", format_bytes)):
-        spans = [
-            HistogramBucket(2.0**number, 2.0 ** (number + 1), chance.randint(1, 9**number)) for number in range(buckets)
-        ]
-        yield draw_histogram(title, [*spans, HistogramBucket(2.0**buckets, math.inf, buckets)], "none yet", shown)
+        counts = (*(chance.randint(1, 9**number) for number in range(buckets)), buckets)
+        bounds = tuple(2.0**number for number in range(buckets + 1))
+        yield draw_histogram(title, Histogram(bounds, counts), "none yet", shown)

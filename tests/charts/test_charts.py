@@ -13,8 +13,9 @@ from nutch2py.charts import axes
 from nutch2py.charts.bar_chart import draw_bars
 from nutch2py.charts.line_chart import draw_lines
 from nutch2py.charts.network_graph import GraphEdge, draw_graph, force_layout
-from nutch2py.charts.stacked_bars import Bar, HistogramBucket, draw_histogram, draw_stacked_bars
+from nutch2py.charts.stacked_bars import Bar, draw_histogram, draw_stacked_bars
 from nutch2py.support import formatting
+from nutch2py.support.histogram import Histogram
 from tests.charts.samples import BEGAN, COUNTS, HOSTILE, PARTS, render_charts
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -63,16 +64,7 @@ def test_values_appear_in_table_marks_and_summary() -> None:
     assert "<title>1: 30 gone</title>" in chart.svg
     series = draw_lines("Pages", ("known",), [(BEGAN, (5,)), (BEGAN + 1000, (9,))], "none")
     assert series.description.endswith("at the end known 9.")
-    spans = draw_histogram(
-        "Time",
-        [
-            HistogramBucket(0, 1, 0),
-            HistogramBucket(1, 10, 3),
-            HistogramBucket(10, 100, 8),
-            HistogramBucket(100, 1000, 0),
-        ],
-        "none",
-    )
+    spans = draw_histogram("Time", Histogram((0, 1, 10, 100), (0, 3, 8, 0)), "none")
     assert spans.description == "11 pages, most of them 10 – 100: 8."
     assert [row[0] for row in spans.table.rows] == ["1 – 10", "10 – 100"]
     hosts = draw_bars("Hosts", ("pages",), [Bar(f"h{n}", [n]) for n in range(20)], "none", max_bars=3)

@@ -7,10 +7,16 @@ import random
 from functools import cache
 from typing import Any
 
-from nutch2py.fetcher.stats.fetch_histogram import SIZE_BOUNDS_BYTES, TIME_BOUNDS_MS, FetchHistogram
-from nutch2py.joblog.crawl_overview import Histogram, HostEdge, HostSummary, Overview
+from nutch2py.fetcher.stats.response_histograms import (
+    SIZE_BOUNDS_BYTES,
+    TIME_BOUNDS_MS,
+    response_histogram,
+    to_job_counters,
+)
+from nutch2py.joblog.crawl_overview import HostEdge, HostSummary, Overview
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
+from nutch2py.support.histogram import Histogram
 
 BEGAN = 1_763_000_000_000
 MINUTE = 60_000
@@ -106,10 +112,10 @@ def counters(job: str, chance: random.Random) -> dict[str, dict[str, int]]:
 
 def spread(bounds: tuple[int, ...], count: int, middle: int, chance: random.Random) -> dict[str, int]:
     """Return the counters of a fetch with this number of responses."""
-    of = FetchHistogram(bounds)
+    of = response_histogram(bounds)
     for _ in range(100):
         of.add(round(bounds[middle] * chance.lognormvariate(0, 1.5)))
-    return {name: number * count // 100 for name, number in of.counts.items()}
+    return {name: number * count // 100 for name, number in to_job_counters(of).items()}
 
 
 def overview(hosts: int = 200, edges: int = 500) -> Overview:

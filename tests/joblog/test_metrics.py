@@ -18,7 +18,13 @@ import pytest
 import yaml
 
 from nutch2py import Crawl
-from nutch2py.fetcher.stats.fetch_histogram import OVERFLOW_BUCKET, SUM_KEY, TIME_BOUNDS_MS, FetchHistogram
+from nutch2py.fetcher.stats.response_histograms import (
+    OVERFLOW_BUCKET,
+    SUM_KEY,
+    TIME_BOUNDS_MS,
+    response_histogram,
+    to_job_counters,
+)
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.prometheus_metrics import render_exposition
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
@@ -63,11 +69,12 @@ def families(text: str) -> set[str]:
 
 
 def test_job_metrics_are_exported() -> None:
-    spread = FetchHistogram(TIME_BOUNDS_MS)
+    spread = response_histogram(TIME_BOUNDS_MS)
     for value in (5, 10, 11, 99_999):
         spread.add(value)
-    assert spread.counts == {"10": 2, "30": 1, OVERFLOW_BUCKET: 1, SUM_KEY: 100_025}
-    counters = {"FetcherStatus": {'a "quoted"\\\nname': 3}, "fetch_time_ms": dict(spread.counts)}
+    counted = to_job_counters(spread)
+    assert counted == {"10": 2, "30": 1, OVERFLOW_BUCKET: 1, SUM_KEY: 100_025}
+    counters = {"FetcherStatus": {'a "quoted"\\\nname': 3}, "fetch_time_ms": counted}
     done = replace(ENTRY, counters=counters, cpu_ms=1500, peak_bytes=1 << 20, rows=7)
     running = replace(
         ENTRY, id="0000000000010-000001", state=JobState.RUNNING, finish_time=None, exit_code=None, expected=9

@@ -9,7 +9,7 @@ import pytest
 
 from nutch2py import Crawl
 from nutch2py.conf.configuration import Configuration
-from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, Histogram, HostEdge, HostSummary, Overview
+from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, HostEdge, HostSummary, Overview
 from nutch2py.joblog.stored_overview import (
     OVERVIEW_PREFIX,
     TABLE_STATS_KEY,
@@ -19,8 +19,9 @@ from nutch2py.joblog.stored_overview import (
 )
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.jobs.hostdb.overview_builder import HostOverviewBuilder, save_host_overview
-from nutch2py.jobs.stats.histograms import HISTOGRAM_BOUNDS, HistogramCollector, make_histogram
+from nutch2py.jobs.stats.page_histograms import HISTOGRAM_BOUNDS, PageHistograms
 from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, WebPage
+from nutch2py.support.histogram import Histogram
 from nutch2py.table import open_store
 from tests.jobs.crawl import properties
 
@@ -133,16 +134,16 @@ def test_rows_of_older_version_are_read(tmp_path: Path) -> None:
 
 
 def test_histogram_buckets_have_expected_bounds() -> None:
-    spreads = HistogramCollector(with_depth=True)
+    spreads = PageHistograms(with_depth=True)
     for score, depth in ((-1.0, "-3"), (float("nan"), "x"), (1e30, "9" * 30), (0.0, ""), (1e-6, "7")):
         page = WebPage()
         page.score, page.markers = score, {Mark.DISTANCE: depth}
         spreads.add(page)
     counts = spreads.to_json()
-    other = HistogramCollector()
+    other = PageHistograms()
     other.merge(counts)
     assert other.make_histograms()["score"].counts[0] == 3
     assert sum(other.make_histograms()["score"].counts) == 5
     assert sum(other.make_histograms()["depth"].counts) == 2
-    assert make_histogram((0.0, 1.0), {}) == Histogram((0.0,), (0,))
+    assert Histogram((0.0, 1.0), (0, 0)).trimmed() == Histogram((0.0,), (0,))
     assert all([*bounds] == sorted(set(bounds)) for bounds in HISTOGRAM_BOUNDS.values())

@@ -1,4 +1,4 @@
 """Statistics of a fetch: histograms of responses and failures by host.
 
-Exports: ``fetch_histogram.list_buckets``, ``host_failures.HostFailures``.
+Exports: ``response_histograms.from_job_counters``, ``host_failures.HostFailures``.
 """

@@ -23,8 +23,8 @@ from nutch2py.fetcher.output.warc import check_warc_dir
 from nutch2py.fetcher.protocols.http_settings import require_agent_name
 from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import BY_HOST
-from nutch2py.fetcher.stats.fetch_histogram import SIZES_GROUP, TIMES_GROUP
 from nutch2py.fetcher.stats.host_failures import HostFailures
+from nutch2py.fetcher.stats.response_histograms import SIZES_GROUP, TIMES_GROUP, to_job_counters
 from nutch2py.jobs.batches.batch_lists import BatchListStore, make_batch_splits, mark_condition
 from nutch2py.jobs.fetch.address_recheck import record_address_filter
 from nutch2py.jobs.fetch.page_sink import PageSink
@@ -155,8 +155,8 @@ class FetcherJob(TableJob[FetchParameters]):
             for name, amount in report.counters.items():
                 self.count("FetcherStatus", name, amount)
             self.count("FetcherStatus", "bytes_downloaded", report.bytes)
-            for group, histogram in ((TIMES_GROUP, report.response_times), (SIZES_GROUP, report.response_sizes)):
-                for name, amount in histogram.counts.items():
+            for group, responses in ((TIMES_GROUP, report.response_times), (SIZES_GROUP, report.response_sizes)):
+                for name, amount in to_job_counters(responses).items():
                     self.count(group, name, amount)
             for name, amount in report.filtered_links.items():
                 self.count(SKIPPED_LINKS_GROUP, name, amount)

@@ -22,7 +22,7 @@ from nutch2py.jobs.job_context import open_job
 from nutch2py.jobs.locking.lock_scopes import UPDATEHOSTDB
 from nutch2py.jobs.nutch_log_lines import JobLogger
 from nutch2py.jobs.row_output.row_text import format_bytes
-from nutch2py.jobs.stats.histograms import HISTOGRAM_FIELDS, HistogramCollector
+from nutch2py.jobs.stats.page_histograms import HISTOGRAM_FIELDS, PageHistograms
 from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
 from nutch2py.mapreduce.input_splits import FileSplit, range_splits, read_split_lines, split_files
 from nutch2py.mapreduce.job_parameters import JobParameters
@@ -81,7 +81,7 @@ class _HostCounts:
         self.status: Counter[int] = Counter()
         self.inlinks: Counter[str] = Counter()
         self.outlinks: Counter[str] = Counter()
-        self.histograms = HistogramCollector(with_depth)
+        self.histograms = PageHistograms(with_depth)
 
     def to_json(self) -> list[Any]:
         """Return the counts as JSON types."""

@@ -10,7 +10,7 @@ from typing import Any
 from nutch2py.conf.configuration import Configuration
 from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, HostEdge, HostSummary, Overview
 from nutch2py.joblog.stored_overview import store_overview_part
-from nutch2py.jobs.stats.histograms import HistogramCollector
+from nutch2py.jobs.stats.page_histograms import PageHistograms
 from nutch2py.jobs.stats.stats_collector import get_status_name
 from nutch2py.records.webpage import CrawlStatus, DerivedRow
 from nutch2py.support.clock import now_ms
@@ -29,7 +29,7 @@ class HostOverviewBuilder:
         self._host_count = 0
         self._hosts: list[tuple[int, str, dict[str, int], int, int]] = []
         self._edges: list[tuple[int, str, str]] = []
-        self.histograms = HistogramCollector()
+        self.histograms = PageHistograms()
 
     def add_host(self, host: str, status: Counter[int], inlinks: Counter[str], outlinks: Counter[str]) -> None:
         """Add a host: rows by status, inlinks by source host, outlinks by target host."""
@@ -55,7 +55,7 @@ class HostOverviewBuilder:
 
 def save_host_overview(conf: Configuration, with_links: bool, task_outputs: Iterable[Mapping[str, Any]]) -> None:
     """Merge the parts of the reducers and store the overview."""
-    parts, counted_at, histograms = [*task_outputs], now_ms(), HistogramCollector()
+    parts, counted_at, histograms = [*task_outputs], now_ms(), PageHistograms()
     for part in parts:
         histograms.merge(part["spreads"])
     store = open_store(conf, DerivedRow)

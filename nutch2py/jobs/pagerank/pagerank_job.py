@@ -16,12 +16,13 @@ from nutch2py.jobs.locking.lock_scopes import PAGERANK, PAGERANK_SCORES
 from nutch2py.jobs.nutch_log_lines import JobLogger
 from nutch2py.jobs.pagerank.pagerank_mapreduce import MapReducePageRank
 from nutch2py.jobs.pagerank.pagerank_memory import GraphTooLargeError, read_graph, write_ranks
-from nutch2py.jobs.stats.histograms import HISTOGRAM_BOUNDS, make_histogram
+from nutch2py.jobs.stats.page_histograms import HISTOGRAM_BOUNDS
 from nutch2py.mapreduce.driver import runner_name
 from nutch2py.records.webpage import DerivedRow, WebPage
 from nutch2py.scoring.pagerank_model import PageRankModel, RankChange, get_choice
 from nutch2py.scoring.pagerank_model import compute_pagerank as compute
 from nutch2py.support.clock import now_ms
+from nutch2py.support.histogram import histogram_of_counts
 from nutch2py.table import open_store
 
 
@@ -125,7 +126,7 @@ def _save_histogram(conf: Configuration, ranks: Any) -> None:
     bounds = HISTOGRAM_BOUNDS["pagerank"]
     buckets = np.maximum(np.searchsorted(bounds, ranks, side="right") - 1, 0)
     counts = dict(enumerate(np.bincount(buckets, minlength=len(bounds)).tolist()))
-    overview = Overview(now_ms(), histograms={"pagerank": make_histogram(bounds, counts)})
+    overview = Overview(now_ms(), histograms={"pagerank": histogram_of_counts(bounds, counts).trimmed()})
     store_overview_part(open_store(conf, DerivedRow), "ranks", overview)
 
 

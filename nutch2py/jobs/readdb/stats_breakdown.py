@@ -16,7 +16,7 @@ from typing import ClassVar
 
 from nutch2py.fetcher.stats.host_failures import GOOD_STATUSES
 from nutch2py.jobs.row_output.row_text import parse_status_name, protocol_status_name
-from nutch2py.jobs.stats.histograms import HISTOGRAM_FIELDS, HistogramCollector
+from nutch2py.jobs.stats.page_histograms import HISTOGRAM_FIELDS, PageHistograms
 from nutch2py.jobs.stats.quantile_sketch import QuantileSketch
 from nutch2py.jobs.stats.stats_collector import StatsCollector
 from nutch2py.mapreduce.job_parameters import POSITIVE, TIME_RANGE, JobParameters
@@ -110,7 +110,7 @@ class StatsBreakdown:
     """Result of a scan: statistics, histograms, names by kind, quantile sketches by quantity."""
 
     stats: StatsCollector
-    histograms: HistogramCollector = field(default_factory=HistogramCollector)
+    histograms: PageHistograms = field(default_factory=PageHistograms)
     names_by_kind: dict[str, TopNames] = field(default_factory=dict)
     sketches: dict[str, QuantileSketch] = field(default_factory=dict)
 
@@ -160,7 +160,7 @@ class BreakdownJob(TableJob[BreakdownParameters]):
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Yield row counts by ``kind<TAB>name``, and the totals of the split."""
         parameters = self.parameters
-        stats, histograms = StatsCollector(parameters.sort), HistogramCollector()
+        stats, histograms = StatsCollector(parameters.sort), PageHistograms()
         sketches: dict[str, QuantileSketch] = defaultdict(QuantileSketch)
         buffer: dict[str, Counter[int]] = defaultdict(Counter)
         for key, page in pages:

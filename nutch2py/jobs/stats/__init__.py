@@ -1,5 +1,5 @@
 """Table statistics: collector, kept statistics, histograms and quantiles.
 
 Exports: ``stats_collector.StatsCollector``, ``kept_stats.snapshot_table_stats``,
-``histograms.HistogramCollector``.
+``page_histograms.PageHistograms``.
 """
