@@ -2,7 +2,8 @@
 
 All labels of the WHATWG encoding standard are known, and those of Java and Python. The stored name is that of Nutch 2.
 As the standard requires, some names decode as a superset: gb2312 as GB18030, shift_jis as Windows-31J, ascii as
-windows-1252. So no character is lost, and those of the smaller set do not change.
+windows-1252. So no character is lost, and those of the smaller set do not change. Tables and the treatment of errors
+are those of the standard (:mod:`nutch2py.parser.charset.whatwg_decoders`).
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import codecs
 import re
 from urllib.parse import quote_from_bytes
 
+from nutch2py.parser.charset.whatwg_decoders import decoder_of
 from nutch2py.support.bounded_cache import bounded_cache
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 _LABEL_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:()+-]{0,63}")
-# Python's codec -> (name that Nutch stores: Java's name after EncodingDetector's aliases, codec for decoding)
+# Python's codec -> (name that Nutch stores: Java's after EncodingDetector's aliases, codec that decodes and encodes)
 _ENCODINGS: dict[str, tuple[str, str]] = {
     "ascii": ("us-ascii", "cp1252"),
     "utf-8": ("utf-8", "utf-8"),
@@ -133,13 +135,15 @@ def _decoding_codec(name: str) -> str:
 
 
 def decode(body: bytes, encoding: str) -> str:
-    """Decode with an encoding by its stored name; a byte order mark is dropped.
+    """Decode as browsers do with an encoding by its stored name; a byte order mark is dropped.
 
     Invalid bytes become U+FFFD. An unknown encoding (a mistyped ``parser.character.encoding.default``) is read as
     windows-1252.
     """
     codec = _decoding_codec(encoding)
-    return body.decode(codec, _ERROR_HANDLERS.get(codec, "replace")).removeprefix("\ufeff")
+    decoder = decoder_of(codec)
+    text = body.decode(codec, "replace") if decoder is None else decoder(body)
+    return text.removeprefix("\ufeff")
 
 
 def escape_query(target: str, encoding: str) -> str:
@@ -157,44 +161,3 @@ def escape_query(target: str, encoding: str) -> str:
     codec = _decoding_codec(encoding)
     query = _BEYOND_ASCII.sub(lambda run: quote_from_bytes(run[0].encode(codec, "xmlcharrefreplace"), safe=""), query)
     return f"{path}?{query}{sharp}{fragment}"
-
-
-def _recover_gb18030(error: UnicodeError) -> tuple[str, int]:
-    """Decode the byte 0x80 as the euro sign of Windows code page 936 (encoding standard, section 10.2.1)."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    if error.object[error.start] == 0x80:
-        return "€", error.start + 1
-    return codecs.replace_errors(error)  # type: ignore[return-value]
-
-
-def _recover_big5(error: UnicodeError) -> tuple[str, int]:
-    """Decode Big5-HKSCS characters: pages from Hong Kong label it Big5, as the standard does."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    pair = error.object[error.start : error.start + 2]
-    try:
-        return pair.decode("big5hkscs"), error.start + 2
-    except UnicodeDecodeError:
-        return codecs.replace_errors(error)  # type: ignore[return-value]
-
-
-def _recover_euc_jp(error: UnicodeError) -> tuple[str, int]:
-    """Decode rows that only Windows' code page has (circled numbers and others), through their Shift_JIS form."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    pair = error.object[error.start : error.start + 2]
-    if len(pair) == 2 and min(pair) > 0xA0 and max(pair) < 0xFF:
-        row, cell = pair[0] - 0xA1, pair[1] - 0xA1
-        lead = row // 2 + (0x81 if row < 62 else 0xC1)
-        trail = cell + (0x9F if row % 2 else 0x40 if cell < 63 else 0x41)
-        try:
-            return bytes((lead, trail)).decode("cp932"), error.start + 2
-        except UnicodeDecodeError:
-            pass
-    return codecs.replace_errors(error)  # type: ignore[return-value]
-
-
-_ERROR_HANDLERS = {"gb18030": "nutch2py-gb18030", "cp950": "nutch2py-big5", "euc_jp": "nutch2py-euc-jp"}
-for _handler, _codec in ((_recover_gb18030, "gb18030"), (_recover_big5, "cp950"), (_recover_euc_jp, "euc_jp")):
-    codecs.register_error(_ERROR_HANDLERS[_codec], _handler)
