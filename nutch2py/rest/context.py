@@ -21,11 +21,11 @@ from nutch2py.rest.access.tokens import Caller, Role, TokenStore
 from nutch2py.rest.http_error import HttpError
 from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessManager, JobSpec
 from nutch2py.rest.job_control.job_requests import JobRequest, SeededJobRequest
-from nutch2py.rest.job_control.schedules import Scheduler, ScheduleStore, StoredSchedule
+from nutch2py.rest.job_control.schedules import Scheduler, ScheduleStore, ScheduleTiming
 from nutch2py.rest.job_control.seed_lists import SeedListStore
 from nutch2py.rest.job_control.stored_configurations import StoredConfigurations
 from nutch2py.rest.server_metrics import ServerMetrics
-from nutch2py.rest.state_dir import state_dir
+from nutch2py.rest.state_dir import StoreQuota, state_dir
 from nutch2py.search.search_backends import SearcherManager, open_searcher_manager
 from nutch2py.search.search_log.search_logger import SearchLogger
 from nutch2py.support.reporting import warn
@@ -44,11 +44,14 @@ class RestContext:
         self.tokens = TokenStore(conf)
         self._last_warning = float("-inf")
         self.configurations = StoredConfigurations(folder, conf)
-        self.seed_lists = SeedListStore(folder)
+        self.seed_lists = SeedListStore(folder, StoreQuota.from_conf(conf))
         self.jobs = JobProcessManager(
-            folder, conf.get_int("rest.jobs.running", 8), conf.get_int("rest.jobs.keep", 1000)
+            folder,
+            conf.get_int("rest.jobs.running", 8),
+            conf.get_int("rest.jobs.keep", 1000),
+            conf.get_int("rest.jobs.bytes", 1 << 30),
         )
-        self.schedules = ScheduleStore(folder)
+        self.schedules = ScheduleStore(folder, StoreQuota.from_conf(conf))
         self.scheduler = Scheduler(self.schedules, self.jobs, self._start_scheduled_job, self._report_missed_run)
         self.audit_log = AuditLog(folder / "audit.log", conf.get_int("rest.audit.max.bytes", 64 << 20))
         self.metrics = ServerMetrics()
@@ -108,7 +111,7 @@ class RestContext:
         self.audit_log.record(created_by, "", "SCHEDULE", schedule, int(HTTPStatus.CREATED), job.id)
         return job
 
-    def _report_missed_run(self, schedule: StoredSchedule, reason: str) -> None:
+    def _report_missed_run(self, schedule: ScheduleTiming, reason: str) -> None:
         self.audit_log.record(schedule.created_by, "", "SCHEDULE", schedule.id, 0, reason)
         warn(f"schedule {schedule.id}: {reason}")
 

@@ -10,8 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nutch2py import Crawl
+from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.rest.api_routes import OPERATIONS
 from nutch2py.rest.dispatch.openapi import build_document
+from tests.indexer.pages import doc
 from tests.rest.conftest import Client
 
 DOCUMENT = json.loads(json.dumps(build_document(OPERATIONS)))
@@ -74,7 +76,10 @@ def test_generated_requests_cause_no_server_error(client: Client) -> None:
     authorizer = client.server.app.state.authorizer
     with Crawl(authorizer.context.conf) as crawl:
         crawl.inject(["http://a.test/"])
-        crawl.index("-all")  # without an index, searches are a server error
+    writer = EmbeddedIndexWriter(authorizer.context.conf)  # without a document, searches are a server error
+    writer.open(authorizer.context.conf, {})
+    writer.write(doc("test.a:http/", url="http://a.test/", host="a.test", title="A", content="a", lang="en"))
+    writer.close()
     authorizer.rate_limiter.per_second = 0.0
     authorizer.context.jobs.max_running = 0  # jobs are rejected, after all other checks
     statuses: set[int] = set()

@@ -17,6 +17,7 @@ import pytest
 
 from nutch2py.rest.http_error import HttpError
 from nutch2py.rest.job_control.schedules import NewSchedule, Scheduler, ScheduleStore
+from nutch2py.rest.state_dir import StoreQuota
 from nutch2py.support.file_locks import try_file_lock
 from tests.processes import wait_until
 from tests.rest.conftest import Client, running, settings
@@ -94,7 +95,7 @@ class ScheduleHarness:
     """A scheduler over a folder with recorded jobs instead of processes."""
 
     def __init__(self, folder: Path) -> None:
-        self.schedules = ScheduleStore(folder)
+        self.schedules = ScheduleStore(folder, StoreQuota())
         self.jobs: list[SimpleNamespace] = []
         self.missed: list[str] = []
         self.moment = datetime.now(UTC)

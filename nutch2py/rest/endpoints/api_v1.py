@@ -17,6 +17,7 @@ from nutch2py.rest.access.allowed_properties import check_allowed
 from nutch2py.rest.access.tokens import Role
 from nutch2py.rest.dispatch.operation import ApiCall, Operation
 from nutch2py.rest.endpoints.rest_schemas import (
+    BatchesQuery,
     CrawlQuery,
     CrawlStatistics,
     DeleteResponse,
@@ -24,6 +25,7 @@ from nutch2py.rest.endpoints.rest_schemas import (
     JobDetail,
     JobOutput,
     JobsQuery,
+    ListQuery,
     LogQuery,
     NewConfiguration,
     OpenBatch,
@@ -97,7 +99,8 @@ def _get_job_output(call: ApiCall) -> JobOutput:
 
 
 def _list_seed_lists(call: ApiCall) -> list[SeedList]:
-    return call.context.seed_lists.all()
+    query: ListQuery = call.query
+    return call.context.seed_lists.page(query.after, query.limit)
 
 
 def _store_seed_list(call: ApiCall) -> SeedList:
@@ -114,7 +117,8 @@ def _delete_seed_list(call: ApiCall) -> DeleteResponse:
 
 
 def _list_configurations(call: ApiCall) -> list[str]:
-    return call.context.configurations.ids()
+    query: ListQuery = call.query
+    return call.context.configurations.page(query.after, query.limit)
 
 
 def _get_configuration(call: ApiCall) -> StoredConfiguration:
@@ -157,7 +161,8 @@ def _set_property(call: ApiCall) -> PropertyBody:
 
 
 def _list_schedules(call: ApiCall) -> list[StoredSchedule]:
-    return [_with_next_run(each) for each in call.context.schedules.all()]
+    query: ListQuery = call.query
+    return [_with_next_run(each) for each in call.context.schedules.page(query.after, query.limit)]
 
 
 def _with_next_run(schedule: StoredSchedule) -> StoredSchedule:
@@ -186,12 +191,13 @@ def _delete_schedule(call: ApiCall) -> DeleteResponse:
 
 
 def _list_batches(call: ApiCall) -> list[OpenBatch]:
-    query: CrawlQuery = call.query
+    query: BatchesQuery = call.query
     with call.context.open_crawl_reader(query.crawl_id, query.configuration) as reader:
+        batches = [each for each in reader.batches() if each.batch_id > query.after]
         return [
             OpenBatch(id=each.batch_id, state=each.state, time=each.time, count=each.count, done=each.done,
                   running_jobs=[*each.running_jobs])
-            for each in reader.batches()
+            for each in batches[: query.limit]
         ]  # fmt: skip
 
 
@@ -270,7 +276,15 @@ OPERATIONS: list[Operation] = [
         JobOutput,
         query_type=OutputQuery,
     ),
-    Operation("GET", f"{_PREFIX}/schedules", Role.READ, "Schedules", _list_schedules, list[StoredSchedule]),
+    Operation(
+        "GET",
+        f"{_PREFIX}/schedules",
+        Role.READ,
+        "Schedules",
+        _list_schedules,
+        list[StoredSchedule],
+        query_type=ListQuery,
+    ),
     Operation(
         "POST",
         f"{_PREFIX}/schedules",
@@ -292,7 +306,9 @@ OPERATIONS: list[Operation] = [
         DeleteResponse,
         modifies=True,
     ),
-    Operation("GET", f"{_PREFIX}/seeds", Role.READ, "Seed lists", _list_seed_lists, list[SeedList]),
+    Operation(
+        "GET", f"{_PREFIX}/seeds", Role.READ, "Seed lists", _list_seed_lists, list[SeedList], query_type=ListQuery
+    ),
     Operation(
         "POST",
         f"{_PREFIX}/seeds",
@@ -314,7 +330,15 @@ OPERATIONS: list[Operation] = [
         DeleteResponse,
         modifies=True,
     ),
-    Operation("GET", f"{_PREFIX}/configurations", Role.READ, "Configuration ids", _list_configurations, list[str]),
+    Operation(
+        "GET",
+        f"{_PREFIX}/configurations",
+        Role.READ,
+        "Configuration ids",
+        _list_configurations,
+        list[str],
+        query_type=ListQuery,
+    ),
     Operation(
         "POST",
         f"{_PREFIX}/configurations",
@@ -362,7 +386,7 @@ OPERATIONS: list[Operation] = [
         modifies=True,
     ),
     Operation(
-        "GET", f"{_PREFIX}/batches", Role.READ, "Open batches", _list_batches, list[OpenBatch], query_type=CrawlQuery
+        "GET", f"{_PREFIX}/batches", Role.READ, "Open batches", _list_batches, list[OpenBatch], query_type=BatchesQuery
     ),
     Operation("GET", f"{_PREFIX}/rows", Role.READ, "Rows of the table", _query_rows, RowsResult, query_type=RowsQuery),
     Operation(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,6 +39,9 @@ _NUTCH_STATES = {
     JobProcessState.STOPPED: "KILLED",
     JobProcessState.KILLED: "KILLED",
 }
+_PAGE_SIZE = 1000  # clients of Nutch 2 expect whole lists
+_MAX_ARGS, _MAX_ARG_LENGTH = 50, 200
+"""Arguments of a request that a job shows, and characters of their names and values."""
 _JOB_TYPES = ("INJECT", "GENERATE", "FETCH", "PARSE", "UPDATEDB", "INDEX", "READDB")
 
 
@@ -123,6 +127,20 @@ class CrawlIdQuery(Struct, rename="camel", kw_only=True, frozen=True):
     crawl_id: CrawlId | None = None
 
 
+class NutchJobsQuery(CrawlIdQuery, rename="camel", kw_only=True, frozen=True):
+    """Selects a page of the jobs of a crawl: at most ``limit``, older than the id ``before``."""
+
+    before: Annotated[str, Meta(max_length=200)] = "~"
+    limit: Annotated[int, Meta(ge=1, le=1000)] = _PAGE_SIZE
+
+
+class ConfigsQuery(Struct, kw_only=True, frozen=True):
+    """Selects a page of the configuration ids: at most ``limit`` after ``after``."""
+
+    after: Annotated[str, Meta(max_length=200)] = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = _PAGE_SIZE
+
+
 class StopQuery(Struct, kw_only=True, frozen=True):
     """``force``: stop the server although jobs are running; they continue."""
 
@@ -139,8 +157,9 @@ def _job_info(job: JobProcess) -> JobInfo:
 
 
 def _get_status(call: ApiCall) -> NutchStatus:
-    jobs = [_job_info(job) for job in call.context.jobs.all()]
-    return NutchStatus(start_date=call.context.start_time, configuration=call.context.configurations.ids(), jobs=jobs,
+    jobs = [_job_info(job) for job in islice(call.context.jobs.all(), _PAGE_SIZE)]
+    configurations = call.context.configurations.page("", _PAGE_SIZE)
+    return NutchStatus(start_date=call.context.start_time, configuration=configurations, jobs=jobs,
                        running_jobs=[job for job in jobs if job.state == "RUNNING"])  # fmt: skip
 
 
@@ -152,7 +171,8 @@ def _stop_server(call: ApiCall) -> str:
 
 
 def _list_configs(call: ApiCall) -> list[str]:
-    return call.context.configurations.ids()
+    query: ConfigsQuery = call.query
+    return call.context.configurations.page(query.after, query.limit)
 
 
 def _get_config(call: ApiCall) -> dict[str, str]:
@@ -185,8 +205,9 @@ def _delete_config(call: ApiCall) -> None:
 
 
 def _list_jobs(call: ApiCall) -> list[JobInfo]:
-    crawl_id = call.query.crawl_id
-    return [_job_info(job) for job in call.context.jobs.all() if crawl_id in (None, job.crawl_id)]
+    query: NutchJobsQuery = call.query
+    jobs = (job for job in call.context.jobs.all() if query.crawl_id in (None, job.crawl_id) and job.id < query.before)
+    return [_job_info(job) for job in islice(jobs, query.limit)]
 
 
 def _get_job(call: ApiCall) -> JobInfo:
@@ -207,7 +228,8 @@ def _create_job(call: ApiCall) -> str:
         raise InputError(f"unknown job type {body.type!r}: use {', '.join(_JOB_TYPES)}")
     values = {"job": body.type.lower(), "crawlId": body.crawl_id or "", "configuration": body.conf_id or "default"}
     request = msgspec.convert({**values, **_request_arguments(call, body)}, AnyJobRequest, strict=False)
-    args = {name: str(value)[:200] for name, value in (body.args or {}).items()}
+    shown = islice((body.args or {}).items(), _MAX_ARGS)
+    args = {name[:_MAX_ARG_LENGTH]: str(value)[:_MAX_ARG_LENGTH] for name, value in shown}
     return call.context.start_job(request, call.caller, nutch_args=args).id
 
 
@@ -296,7 +318,7 @@ OPERATIONS: list[Operation] = [
         modifies=True,
         media_type=_TEXT_PLAIN,
     ),
-    Operation("GET", "/config", Role.READ, "Configuration ids", _list_configs, list[str]),
+    Operation("GET", "/config", Role.READ, "Configuration ids", _list_configs, list[str], query_type=ConfigsQuery),
     Operation("GET", "/config/{id}", Role.READ, "A configuration, secrets masked", _get_config, dict[str, str]),
     Operation("GET", "/config/{id}/{name}", Role.READ, "A property", _get_property, str, media_type=_TEXT_PLAIN),
     Operation(
@@ -326,7 +348,7 @@ OPERATIONS: list[Operation] = [
     Operation(
         "POST", "/db", Role.READ, "Rows of the table", _query_rows, DbQueryResult, DbFilter, query_type=CrawlIdQuery
     ),
-    Operation("GET", "/job", Role.READ, "Jobs, newest first", _list_jobs, list[JobInfo], query_type=CrawlIdQuery),
+    Operation("GET", "/job", Role.READ, "Jobs, newest first", _list_jobs, list[JobInfo], query_type=NutchJobsQuery),
     Operation(
         "POST",
         "/job/create",

@@ -22,6 +22,20 @@ class CrawlQuery(Struct, rename="camel", kw_only=True, frozen=True):
     configuration: Identifier = "default"
 
 
+class ListQuery(Struct, kw_only=True, frozen=True):
+    """Selects a page of a list: at most ``limit`` items with ids after ``after``; fewer when they are large."""
+
+    after: TextParam = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class BatchesQuery(CrawlQuery, rename="camel", kw_only=True, frozen=True):
+    """Selects a page of the open batches of a crawl: at most ``limit`` with ids after ``after``."""
+
+    after: TextParam = ""
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
 class JobsQuery(Struct, rename="camel", kw_only=True, frozen=True):
     """Selects jobs by crawl, state and id. ``before``: only jobs older than this id."""
 

@@ -126,13 +126,15 @@ class JobProcessManager:
         state_dir: The folder ``rest.folder``.
         max_running: Limit of concurrent jobs; as an attribute, it may change while the server runs.
         max_finished: Finished jobs that are kept.
+        max_bytes: Limit of the folders of all jobs; the oldest finished jobs beyond it are deleted.
     """
 
-    def __init__(self, state_dir: Path, max_running: int, max_finished: int) -> None:
+    def __init__(self, state_dir: Path, max_running: int, max_finished: int, max_bytes: int) -> None:
         self.jobs_dir = state_dir / "jobs"
-        self.max_running, self._max_finished = max_running, max_finished
+        self.max_running, self._max_finished, self._max_bytes = max_running, max_finished, max_bytes
         self._lock = threading.Lock()
         self._finished: dict[str, JobProcess] = {}
+        self._finished_bytes: dict[str, int] = {}
 
     def start(self, spec: JobSpec, conf: Configuration, seeds: list[str] | None = None) -> JobProcess:
         """Start a job.
@@ -143,15 +145,21 @@ class JobProcessManager:
             seeds: the lines of its seed file, None for a job without seeds.
 
         Raises:
-            HttpError: too many jobs are running.
+            HttpError: too many jobs are running, or their folders are too large.
         """
         ensure_private_dir(self.jobs_dir)
         with self._lock, file_lock(self.jobs_dir / ".lock"):
             # unreadable jobs count too
-            alive = sum(_is_alive(folder) for folder in self.jobs_dir.glob("[0-9]*"))
-            if alive >= self.max_running:
-                message = f"too many jobs: {alive} are running (rest.jobs.running)"
+            alive = [folder for folder in self.jobs_dir.glob("[0-9]*") if _is_alive(folder)]
+            if len(alive) >= self.max_running:
+                message = f"too many jobs: {len(alive)} are running (rest.jobs.running)"
                 raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, message, {"Retry-After": "10"})
+            used = sum(map(_folder_bytes, alive)) + sum(len(seed.encode()) + 1 for seed in seeds or ())
+            if used > self._max_bytes:
+                message = (
+                    f"the running jobs use {used:,} of {self._max_bytes:,} bytes (rest.jobs.bytes): wait or stop one"
+                )
+                raise HttpError(HTTPStatus.INSUFFICIENT_STORAGE, message, {"Retry-After": "60"})
             now = time.time_ns() // 1_000_000
             spec = structs.replace(spec, id=f"{now:013d}-{secrets.token_hex(3)}", start_time=now)
             folder = ensure_private_dir(self.jobs_dir / spec.id)
@@ -244,11 +252,18 @@ class JobProcessManager:
         shutil.rmtree(self.jobs_dir / job_id, ignore_errors=True)
 
     def prune(self) -> None:
-        """Delete the oldest finished jobs beyond the limit, and folders of jobs that never started."""
-        finished = [job for job in self._iter_all() if not job.state.is_alive]
-        for job in finished[self._max_finished :]:
-            with suppress(HttpError):  # another server was first
-                self.delete(job.id)
+        """Delete the oldest finished jobs beyond the limits, and folders of jobs that never started."""
+        jobs = [*self._iter_all()]
+        used = sum(_folder_bytes(self.jobs_dir / job.id) for job in jobs if job.state.is_alive)
+        finished = [job for job in jobs if not job.state.is_alive]
+        known, self._finished_bytes = self._finished_bytes, {}
+        for number, job in enumerate(finished):
+            size = known[job.id] if job.id in known else _folder_bytes(self.jobs_dir / job.id)
+            self._finished_bytes[job.id] = size
+            used += size
+            if number >= self._max_finished or used > self._max_bytes:
+                with suppress(HttpError):  # another server was first
+                    self.delete(job.id)
         for folder in self.jobs_dir.glob("[0-9]*"):
             with suppress(OSError):
                 old = time.time() - folder.stat().st_mtime > STALE_SECONDS
@@ -265,6 +280,15 @@ class JobProcessManager:
                 return file.read(limit), size
         except FileNotFoundError:
             return b"", 0
+
+
+def _folder_bytes(folder: Path) -> int:
+    """Return the bytes of the files of a job; links to the server's configuration do not count."""
+    size = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            size += path.lstat().st_size
+    return size
 
 
 def _read_spec(folder: Path) -> JobSpec | None:

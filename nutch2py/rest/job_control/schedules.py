@@ -20,7 +20,7 @@ from nutch2py.errors import InputError, NutchError
 from nutch2py.rest.http_error import HttpError
 from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessManager
 from nutch2py.rest.job_control.job_requests import AnyJobRequest, Identifier, JobRequest
-from nutch2py.rest.state_dir import JsonStore
+from nutch2py.rest.state_dir import JsonStore, StoreQuota, read_json
 from nutch2py.support.file_locks import try_file_lock
 from nutch2py.support.reporting import warn
 
@@ -54,7 +54,16 @@ class StoredSchedule(Struct, rename="camel", kw_only=True, frozen=True):
     next_run: int | None = None
 
 
-MissedRunCallback = Callable[[StoredSchedule, str], None]
+class ScheduleTiming(Struct, rename="camel", kw_only=True, frozen=True):
+    """Id, time and author of a schedule: they stay in memory, while its job with up to 10,000 seeds does not."""
+
+    id: str
+    cron: str
+    enabled: bool
+    created_by: str
+
+
+MissedRunCallback = Callable[[ScheduleTiming, str], None]
 """Called with a schedule and the reason why its job did not start."""
 
 
@@ -63,13 +72,13 @@ class ScheduleStore(JsonStore[StoredSchedule]):
 
     old_keys: Mapping[str, str] = MappingProxyType({"by": "createdBy"})
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory / "schedules", StoredSchedule, "schedule", "schedules")
-        self._cache: dict[str, tuple[FileStamp, StoredSchedule]] = {}
+    def __init__(self, directory: Path, quota: StoreQuota) -> None:
+        super().__init__(directory / "schedules", StoredSchedule, "schedule", "schedules", quota)
+        self._cache: dict[str, tuple[FileStamp, ScheduleTiming]] = {}
 
-    def list_with_stamps(self) -> list[tuple[StoredSchedule, FileStamp]]:
-        """Return all schedules with the stamps of their files; only changed files are read."""
-        current: dict[str, tuple[FileStamp, StoredSchedule]] = {}
+    def list_with_stamps(self) -> list[tuple[ScheduleTiming, FileStamp]]:
+        """Return the timing of all schedules with the stamps of their files; only changed files are read."""
+        current: dict[str, tuple[FileStamp, ScheduleTiming]] = {}
         for each in self.ids():
             try:
                 status = self._path(each).stat()
@@ -77,7 +86,12 @@ class ScheduleStore(JsonStore[StoredSchedule]):
                 continue
             stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
             cached = self._cache.get(each)
-            schedule = cached[1] if cached is not None and cached[0] == stamp else self._read(each)
+            if cached is not None and cached[0] == stamp:
+                schedule: ScheduleTiming | None = cached[1]
+            elif self._read(each) is not None:  # the whole file is valid
+                schedule = read_json(self._path(each), ScheduleTiming, self.old_keys)
+            else:
+                schedule = None
             if schedule is not None:
                 current[each] = (stamp, schedule)
         self._cache = current
@@ -211,7 +225,8 @@ class Scheduler:
                     continue
                 self._last_runs[schedule.id] = stamp, now
                 if schedule.enabled and self._is_startable(schedule, due):
-                    started.append(self._start_job(schedule.job, schedule.created_by, schedule.id))
+                    job = self._schedules.get(schedule.id).job
+                    started.append(self._start_job(job, schedule.created_by, schedule.id))
             except HttpError as error:  # too many jobs are running: skip this run
                 self._on_missed(schedule, str(error))
             except (OSError, NutchError) as error:
@@ -220,7 +235,7 @@ class Scheduler:
                 self._on_missed(schedule, str(error))
         return started
 
-    def _is_startable(self, schedule: StoredSchedule, due: datetime) -> bool:
+    def _is_startable(self, schedule: ScheduleTiming, due: datetime) -> bool:
         """Return whether no server has started this run, and the last job of the schedule has ended."""
         jobs = [job for job in self._jobs.all() if job.schedule == schedule.id]
         if any(job.start_time >= due.timestamp() * 1000 for job in jobs):  # by a server killed just after

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from nutch2py.rest.job_control.job_requests import Identifier, SeedUrls
-from nutch2py.rest.state_dir import JsonStore
+from nutch2py.rest.state_dir import JsonStore, StoreQuota
 
 
 class NewSeedList(Struct, forbid_unknown_fields=True, kw_only=True, frozen=True):
@@ -30,8 +30,8 @@ class SeedList(Struct, kw_only=True, frozen=True):
 class SeedListStore(JsonStore[SeedList]):
     """The seed lists of a server, in ``<rest.folder>/seeds``."""
 
-    def __init__(self, directory: Path) -> None:
-        super().__init__(directory / "seeds", SeedList, "seed list", "seed lists")
+    def __init__(self, directory: Path, quota: StoreQuota) -> None:
+        super().__init__(directory / "seeds", SeedList, "seed list", "seed lists", quota)
 
     def store(self, new: NewSeedList) -> SeedList:
         """Store a list, replacing one with its id."""
