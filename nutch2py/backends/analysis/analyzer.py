@@ -33,7 +33,8 @@ from nutch2py.backends.analysis.compounds import (
 )
 from nutch2py.backends.analysis.dictionaries import read_dictionaries
 from nutch2py.backends.analysis.folding import Folding, fold_width, get_folding
-from nutch2py.backends.analysis.stemming import STEMMER_NAMES, analysis_language, get_stemmer, is_stopword
+from nutch2py.backends.analysis.stemming import STEMMER_NAMES, analysis_language, get_stemmer
+from nutch2py.backends.analysis.stopwords import CHINESE_FUNCTION_WORDS
 from nutch2py.backends.analysis.word_forms import (
     fold_letters,
     iter_joined_words,
@@ -67,7 +68,6 @@ _COMBINING_MARKS = (
     "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0980-\u0dff"
 )
 _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7a3"
-_NO_LANGUAGES = frozenset[str]()
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
 _ASCII_SEPARATORS = bytes(code if bytes([code]).isalnum() or code == 0x27 else 0x20 for code in range(256))
 
@@ -371,7 +371,7 @@ class Analyzer:
     def _han_query_words(self, run: str, codes: list[str]) -> list[QueryWord]:
         whole = self._segmenter.cut(run, hmm=True)
         if self.rules_version > 1:  # 什么 and 是 of 什么是博客
-            whole = [word for word in whole if not is_stopword(word, _NO_LANGUAGES)] or whole
+            whole = [word for word in whole if word not in CHINESE_FUNCTION_WORDS] or whole
         if self._granularity.fine_queries:
             whole = [part for word in whole for part in self.compound_parts(word) or (word,)]
         if "ja" in codes and self.rules_version > 1 and not self.by_character:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from nutch2py.backends.analysis.filler_words import filler_words
+from nutch2py.backends.analysis.stopwords import get_stopwords
 from nutch2py.support.bounded_cache import word_cache
 
 _MAX_LENGTH = 40  # characters of a word that is divided
@@ -111,7 +111,7 @@ class CompoundSplitter:
         self._rules = _RULES[language]
         self._whole_costs = costs
         self._parts_by_word = word_cache(self._divide)
-        fillers = filler_words(language) - _ALLOWED_FILLERS
+        fillers = get_stopwords(language) - _ALLOWED_FILLERS
         self._costs = {
             word: cost
             for word, cost in costs.items()

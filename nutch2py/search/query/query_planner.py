@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer, QueryWord
-from nutch2py.backends.analysis.filler_words import is_filler_word
+from nutch2py.backends.analysis.stopwords import is_stopword
 from nutch2py.backends.index_fields import EXACT_FIELDS, TEXT_FIELDS
 from nutch2py.search.query.query_language import (
     AndNode,
@@ -181,7 +181,7 @@ class QueryPlanner:
     def is_filler(self, word: str) -> bool:
         """Return whether a word says little in a language of the index: the, wie, 什么; punctuation is ignored."""
         word = _PUNCTUATION_AROUND.sub("", word)
-        return is_filler_word(word, self.languages) or word.lower() in self.settings.fillers
+        return is_stopword(word, self.languages) or word.lower() in self.settings.fillers
 
     def query_words(self, text: TextNode) -> list[QueryWord]:
         """Return the words of a text; a phrase is one word with the terms of pages, so that it matches them."""

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from nutch2py.backends.analysis.analyzer import Analyzer, TextToken
 from nutch2py.backends.analysis.compounds import COMPOUND_LANGUAGES
-from nutch2py.backends.analysis.filler_words import filler_words
 from nutch2py.backends.analysis.folding import fold_width
 from nutch2py.backends.analysis.stemming import analysis_language
+from nutch2py.backends.analysis.stopwords import get_stopwords
 from nutch2py.backends.analysis.word_forms import name_spans
 from nutch2py.search.results.passages import select_passages
 from nutch2py.support.bounded_cache import bounded_cache
@@ -94,11 +94,11 @@ _filler_terms: weakref.WeakKeyDictionary[Analyzer, dict[str, frozenset[str]]] = 
 
 def _without_filler_terms(analyzer: Analyzer, terms: frozenset[str], lang: str) -> frozenset[str]:
     """Return the terms that are no function or question words of a language; all terms when there is no other."""
-    code = lang.strip().lower().replace("_", "-").partition("-")[0] if filler_words(lang) else "en"
+    code = lang.strip().lower().replace("_", "-").partition("-")[0] if get_stopwords(lang) else "en"
     by_language = _filler_terms.setdefault(analyzer, {})
     fillers = by_language.get(code)
     if fillers is None:
-        words = " ".join(sorted(filler_words(code)))
+        words = " ".join(sorted(get_stopwords(code)))
         fillers = by_language[code] = frozenset(analyzer.index_terms(words, code))
     return (terms - fillers) or terms
 

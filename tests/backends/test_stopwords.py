@@ -1,4 +1,4 @@
-"""Filler words: function and question words of languages."""
+"""Stopwords: function and question words of languages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import unicodedata
 
 import pytest
 
-from nutch2py.backends.analysis.filler_words import FILLER_LANGUAGES, filler_words, is_filler_word
 from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
+from nutch2py.backends.analysis.stopwords import STOPWORD_LANGUAGES, get_stopwords, is_stopword
 
 QUESTIONS = {
     "en": "what is the", "de": "wer war welche wurde", "fr": "quelle est-ce que où", "es": "cuál qué dónde",
@@ -20,23 +20,23 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize(("code", "words"), QUESTIONS.items())
-def test_question_words_are_filler_words(code: str, words: str) -> None:
-    assert [word for word in words.split() if not is_filler_word(word, [code])] == []
+def test_question_words_are_stopwords(code: str, words: str) -> None:
+    assert [word for word in words.split() if not is_stopword(word, [code])] == []
 
 
 def test_every_language_with_rules_has_a_list() -> None:
-    assert LANGUAGE_CODES <= FILLER_LANGUAGES
-    for code in FILLER_LANGUAGES:
-        assert len(filler_words(code)) > 70, code
-        assert all(word == unicodedata.normalize("NFC", word.lower()) for word in filler_words(code)), code
+    assert LANGUAGE_CODES <= STOPWORD_LANGUAGES
+    for code in STOPWORD_LANGUAGES:
+        assert len(get_stopwords(code)) > 70, code
+        assert all(word == unicodedata.normalize("NFC", word.lower()) for word in get_stopwords(code)), code
 
 
 @pytest.mark.parametrize("word", ["Versicherung", "Auto", "casting", "дом", "数据库", "検索", "검색", "find", "C"])
-def test_subject_words_are_not_filler_words(word: str) -> None:
-    assert not is_filler_word(word, FILLER_LANGUAGES)
+def test_subject_words_are_not_stopwords(word: str) -> None:
+    assert not is_stopword(word, STOPWORD_LANGUAGES)
 
 
 def test_language_tag_and_unknown_language() -> None:
-    assert filler_words("pt-BR") == filler_words("pt")
-    assert filler_words("nb") == filler_words("no")
-    assert filler_words("xx") == frozenset()
+    assert get_stopwords("pt-BR") == get_stopwords("pt")
+    assert get_stopwords("nb") == get_stopwords("no")
+    assert get_stopwords("xx") == frozenset()

@@ -1,8 +1,8 @@
-"""Function and question words by language: words that say little about what a query looks for.
+"""Stopwords by language: function and question words, which say little about what a query looks for.
 
 The lists hold articles, pronouns, prepositions, conjunctions, auxiliary verbs, and the words that introduce a question.
-Words that often name a subject (``find``, German ``Arm``) are absent. The
-lists weight words of queries; pages are indexed with all their words.
+Words that often name a subject (``find``, German ``Arm``) are absent. The lists weight words of queries; pages are
+indexed with all their words.
 """
 
 from __future__ import annotations
@@ -12,6 +12,10 @@ from collections.abc import Iterable
 
 from nutch2py.support.bounded_cache import bounded_cache
 
+_CHINESE_FUNCTION_WORDS = """
+的 地 得 了 着 过 是 在 和 与 及 或 而 也 都 就 把 被 让 对 从 到 吗 呢 吧 啊 呀 嘛 这 那 之 其 该 一个 一种
+这个 那个 什么 怎么 怎样 如何 为什么 哪些 哪个 哪里 请问 有没有 是否
+"""
 _WORDS = {
     "en": """
 a about above after again against all also am among an and another any are aren't around as at be because been
@@ -282,13 +286,13 @@ sonra şey şu şunlar tarafından tüm üzere var vardı ve veya ya yani yapıl
 அங்கே இடம் இடத்தில் அதில் நாம் அதற்கு எனவே பிற சிறு மற்ற விட எந்த எனவும் எனப்படும் எனினும் அடுத்த இதனை இதை கொள்ள
 இந்தத் இதற்கு அதனால் தவிர எங்கே எப்போது எப்படி எவ்வளவு எத்தனை எது
 """,
-    "zh": """
-的 地 得 了 着 过 是 在 和 与 及 或 而 也 都 就 把 被 让 对 从 到 吗 呢 吧 啊 呀 嘛 这 那 之 其 该 一个 一种 这个
-那个 这些 那些 这样 那样 什么 怎么 怎样 怎么样 如何 为什么 为何 为什 哪 哪些 哪个 哪里 哪儿 哪种 哪位 哪一 哪年 谁
-何 何时 何处 何种 几 几个 多少 多久 多大 请问 请 有没有 是否 能否 可否 是不是 能不能 可不可以 有 没有 没 不 不是 我
-你 您 他 她 它 我们 你们 他们 她们 它们 自己 其中 其他 以及 以 于 由 为 向 给 跟 同 比 并 并且 但 但是 可是 然而
-因为 因此 所以 如果 虽然 只 只有 还 还有 又 再 很 非常 最 更 太 可以 能 能够 会 要 应该 关于 对于 由于 根据 按照
-通过 之后 之前 之间 以后 以前 时候 当 等 等等 些 个 里 上 中 下 所 者
+    "zh": f"""
+{_CHINESE_FUNCTION_WORDS}
+这些 那些 这样 那样 怎么样 为何 为什 哪 哪儿 哪种 哪位 哪一 哪年 谁 何 何时 何处 何种 几 几个 多少 多久 多大 请
+能否 可否 是不是 能不能 可不可以 有 没有 没 不 不是 我 你 您 他 她 它 我们 你们 他们 她们 它们 自己 其中 其他
+以及 以 于 由 为 向 给 跟 同 比 并 并且 但 但是 可是 然而 因为 因此 所以 如果 虽然 只 只有 还 还有 又 再 很
+非常 最 更 太 可以 能 能够 会 要 应该 关于 对于 由于 根据 按照 通过 之后 之前 之间 以后 以前 时候 当 等 等等 些
+个 里 上 中 下 所 者
 """,
     "ja": """
 の に は を た が で て と し れ さ ある いる も する から な こと として い や れる など なっ ない この ため その
@@ -343,12 +347,14 @@ seus si sobre són sota també tan tot tota totes tots tu un una unes uns va van
 """,
 }  # fmt: skip
 
-FILLER_LANGUAGES = frozenset(_WORDS)
+STOPWORD_LANGUAGES = frozenset(_WORDS)
 """Codes of the languages that have a list."""
+CHINESE_FUNCTION_WORDS = frozenset(_CHINESE_FUNCTION_WORDS.split())
+"""Words of Chinese sentences and questions that are no terms of a query, in folded form."""
 
 
 @bounded_cache(maxsize=256, max_key_length=32)
-def filler_words(language: str) -> frozenset[str]:
+def get_stopwords(language: str) -> frozenset[str]:
     """Return the function and question words of a language, in lower case; an empty set for an unknown language.
 
     Words with accents are also present without them, as users type them.
@@ -362,19 +368,19 @@ def filler_words(language: str) -> frozenset[str]:
     return frozenset({*words, *map(_strip_accents, words), *(word.replace("'", "") for word in words)})
 
 
-def is_filler_word(word: str, languages: Iterable[str]) -> bool:
-    """Return whether a word is a filler word of one of the languages or of a script that names its language.
+def is_stopword(word: str, languages: Iterable[str]) -> bool:
+    """Return whether a word is a stopword of one of the languages or of a script that names its language.
 
     The scripts of Chinese, Japanese, Korean, Thai, Arabic, Hebrew, Greek and Hindi need no language.
 
-    >>> is_filler_word("Welche", ["de"]), is_filler_word("what’s", ["en"]), is_filler_word("什么", [])
+    >>> is_stopword("Welche", ["de"]), is_stopword("what’s", ["en"]), is_stopword("什么", [])
     (True, True, True)
-    >>> is_filler_word("die", ["en"]), is_filler_word("Versicherung", ["de"])
+    >>> is_stopword("die", ["en"]), is_stopword("Versicherung", ["de"])
     (False, False)
     """
     plain = word.lower().replace("’", "'")
     codes = {*languages, *_SCRIPT_LANGUAGES} if plain > "\u0370" else {*languages}
-    return any(plain in filler_words(code) for code in codes)
+    return any(plain in get_stopwords(code) for code in codes)
 
 
 _SCRIPT_LANGUAGES = ("ar", "el", "fa", "he", "hi", "ja", "ko", "ta", "th", "zh")
