@@ -41,6 +41,7 @@ RUN_NOT_IMPORTED = {
     "schemathesis": "a command",
     "pytest-cov": "scripts/test --coverage",
     "wordfreq": "its word lists are read: the package itself would load tokenizers",
+    "pypinyin": "its readings of characters are read: the package itself would load phrases",
     "check-jsonschema": "a command: tests/test_workflows.py",
 }
 """Declared packages that no line imports, and what they are for."""

@@ -358,3 +358,40 @@ def test_analysis_2_is_unchanged():
     assert old.page_terms("C++ œuvre iPhone15 Wi-Fi Autoversicherung 什麼", "de") == [
         "c", "œuvr", "iphone15", "wi", "fi", "autoversicher", "什麼",
     ]  # fmt: skip
+
+
+def test_analysis_3_is_unchanged():
+    old = Analyzer.from_conf(Configuration.load(), rules_version=3)
+    assert old.version == "3+8517103bb380+wordfreq"
+    terms = {"hi": ["किताबों"], "ta": ["பூனைகள்"], "ar": ["يارا"], "fi": ["kokouks"], "pl": ["ksiazki"], "zh": ["身分"]}
+    words = {"hi": "किताबों", "ta": "பூனைகள்", "ar": "سيارات", "fi": "kokouksen", "pl": "książki", "zh": "身分"}
+    assert {code: old.index_terms(word, code) for code, word in words.items()} == terms
+
+
+@pytest.mark.parametrize(
+    ("lang", "forms"),
+    [
+        ("hi", "किताब किताबें किताबों"),
+        ("hi", "खिचड़ी खिचडी"),
+        ("ta", "பூனை பூனைகள்"),
+        ("ar", "سيارة السيارة سيارات السيارات"),
+        ("ar", "شركة شركات الشركات"),
+        ("fi", "kokous kokouksen kokoukset"),
+        ("fi", "katu kadun kadut"),
+        ("fa", "کتاب کتابها"),
+        ("pl", "książka książki"),
+        ("cs", "kniha knihy knihách"),
+        ("id", "buku bukunya"),
+        ("zh", "身分 身份"),
+        ("zh", "帳號 账号 帐号"),
+        ("zh", "部份 部分"),
+    ],
+)
+def test_forms_of_a_word_have_one_term(lang, forms):
+    analyzer = Analyzer.from_conf(Configuration.load())
+    assert len({tuple(analyzer.index_terms(form, lang)) for form in forms.split()}) == 1
+
+
+def test_word_across_a_border_keeps_its_spelling():
+    assert Analyzer.from_conf(Configuration.load()).index_terms("全部份额", "zh") == ["全部", "份额"]
+    assert ANALYZER.index_terms("بنات", "ar") != ANALYZER.index_terms("بن", "ar")

@@ -11,7 +11,7 @@ from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.query import query_language
 from nutch2py.search.search_backends import search
-from nutch2py.search.suggestions import spelling, word_edits
+from nutch2py.search.suggestions import homophones, spelling, word_edits
 from nutch2py.search.suggestions.word_edits import edit_distance
 from tests.conftest import ROOT
 from tests.indexer.pages import doc
@@ -141,3 +141,75 @@ def test_single_edits_find_words(tmp_path):
     # The texts change with time, and so does the sample: scripts/bench typos measures more on fixed collections.
     found = measure_typos(EmbeddedSearcher(conf), 300, min_length=6)
     assert found.share >= 0.94, found.missed
+
+
+@pytest.fixture(scope="module")
+def chinese(tmp_path_factory):
+    """Return an index with frequent and rare Chinese words."""
+    conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path_factory.mktemp("chinese"))})
+    documents = [doc(f"learning{number}", title="机器学习", content="机器学习入门", lang="zh") for number in range(6)]
+    documents += [
+        doc("cold", title="感冒", content="感冒了多喝水。", lang="zh"),
+        doc("fact", title="事实", content="这是事实。", lang="zh"),
+        doc("trial", title="试试", content="试试看。", lang="zh"),
+    ]
+    write(conf, documents)
+    return Opened(conf, EmbeddedSearcher(conf))
+
+
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [
+        ("机气学习", "机器学习"),
+        ("機氣學習", "机器学习"),
+        ("机气 学习", "机器 学习"),
+        ("赶冒", "感冒"),
+        ("机器学习", ""),
+        ("矢石", ""),  # 事实 and 试试 sound alike
+        ("+机气", ""),
+        ("火车", ""),
+    ],
+)
+def test_chinese_homophone_is_searched_where_it_is_sure(chinese, query, meant):
+    assert chinese.searcher.search(query).corrected_query == meant
+
+
+def test_homophone_finds_pages_and_can_be_declined(chinese):
+    found = chinese.searcher.search("机气学习")
+    assert [hit.title.text for hit in found.hits[:1]] == ["机器学习"]
+    assert query_language.make_verbatim_query("机气学习", "机器学习") == "+机气学习"
+    assert chinese.searcher.search("+机气学习").corrected_query == ""
+
+
+def test_homophones_need_readings_only():
+    assert "器" in homophones.homophones_of("气")
+    assert not homophones.homophones_of("a")
+    assert "机器" in set(homophones.iter_homophones("机气"))
+    assert "感冒" in set(homophones.iter_homophones("赶帽"))
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """Return an index of more languages than the first ones by whose rules a typed word is compared."""
+    conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path_factory.mktemp("mixed"))})
+    documents = [
+        doc(f"{code}{number}", title="x", content="y", lang=code)
+        for code in ("en", "de", "fr", "es")
+        for number in range(3)
+    ]
+    documents += [
+        doc("buns", title="Kanelbullar", content="Kanelbullar gräddas.", lang="sv"),
+        doc("cats", title="Чем кормить", content="Кошкам дают мясо.", lang="ru"),
+        doc("bread", title="Starter", content="A sourdough starter.", lang="en"),
+        doc("knead", title="Dough", content="Dough is kneaded.", lang="en"),
+    ]
+    write(conf, documents)
+    return Opened(conf, EmbeddedSearcher(conf))
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("kanelbular", "buns"), ("кошек", "cats"), ("sour dough", "bread"), ("dough sour", "knead")],
+)
+def test_word_of_another_language_or_form_is_found(mixed, query, found):
+    assert mixed.searcher.search(query).hits[0].id == found

@@ -33,7 +33,12 @@ from nutch2py.backends.analysis.compounds import (
 )
 from nutch2py.backends.analysis.dictionaries import read_dictionaries
 from nutch2py.backends.analysis.folding import Folding, fold_width, get_folding
-from nutch2py.backends.analysis.stemming import STEMMER_NAMES, analysis_language, get_stemmer
+from nutch2py.backends.analysis.stemming import (
+    MORE_STEMMER_NAMES,
+    STEMMER_NAMES,
+    analysis_language,
+    get_stemmer,
+)
 from nutch2py.backends.analysis.stopwords import CHINESE_FUNCTION_WORDS
 from nutch2py.backends.analysis.word_forms import (
     fold_letters,
@@ -42,6 +47,7 @@ from nutch2py.backends.analysis.word_forms import (
     prepare_for_stemmer,
     replace_names,
     split_number,
+    stem_forms,
 )
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
@@ -51,11 +57,12 @@ if TYPE_CHECKING:
     from rjieba import Jieba
 
 
-ANALYSIS_VERSION = 3
+ANALYSIS_VERSION = 4
 """Current rules.
 
 Version 1: English stemming only, and no folding except width. Version 2: no plain letters (``œ``), no names with signs
-(``C++``), no extra terms, and fewer tables of OpenCC.
+(``C++``), no extra terms, and fewer tables of OpenCC. Version 3: stemmers of tantivy only, none for words with vowel
+signs, and fewer spellings of Chinese (身分).
 """
 
 _HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -83,6 +90,7 @@ _TOKEN_PATTERNS[3] = _token_pattern(_UNSPACED + _HANGUL, _COMBINING_MARKS + _HEB
 _HAN_START = re.compile(f"[{_HAN}]")
 _BIGRAM_START = {1: re.compile(f"[{_UNSPACED}]"), 2: re.compile(f"[{_UNSPACED}{_HANGUL}]")}
 _BIGRAM_START[3] = _BIGRAM_START[2]
+_TOKEN_PATTERNS[4], _BIGRAM_START[4] = _TOKEN_PATTERNS[3], _BIGRAM_START[3]
 _KANA_RUN = re.compile("[\u3041-\u3096\u309d-\u309f]+|[\u30a1-\u30ff\u31f0-\u31ff]+|[^\u3041-\u30ff\u31f0-\u31ff]+")
 _KANA = re.compile("[\u3041-\u30ff]")
 _MAX_KANA_WORD = 4  # characters; a longer run is searched by its bigrams, since it may be several words
@@ -90,6 +98,8 @@ _JAPANESE_PARTICLE = re.compile("[\u3041-\u3096]{1,2}")  # の, から: particle
 _KOREAN_PARTICLE = re.compile("(?<=..)(?:을|를|이|가|은|는|에|의|로|와|과|도)$")  # particle at the end of a Korean word
 _STEMMABLE_ENGLISH_WORD = re.compile(r"[a-z]{3,}")
 _STEMMABLE_WORD = re.compile(r"[^\W\d_]{3,}")
+_STEMMABLE_MARKED_WORD = re.compile(rf"(?:[^\W\d_]|[{_COMBINING_MARKS}]){{3,}}")
+_ALL_STEMMERS = STEMMER_NAMES.keys() | MORE_STEMMER_NAMES.keys()
 _ELISION_LANGUAGES = frozenset({"fr", "it"})  # l'homme, dell'uomo
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 
@@ -204,15 +214,16 @@ class Analyzer:
 
     def _term_cache(self, code: str) -> BoundedDict[str]:
         """Return the cache from alphabetic words to their terms in pages of a language."""
-        code = code if code in STEMMER_NAMES and self.rules_version > 1 else "en"
+        if code not in (STEMMER_NAMES if self.rules_version < 4 else _ALL_STEMMERS) or self.rules_version == 1:
+            code = "en"
         try:
             return self._term_caches[code]
         except KeyError:
-            folds = self.rules_version > 2
+            version = self.rules_version
             cache = self._term_caches[code] = word_cache(
-                (lambda word: _stem_english(word, folds))
+                (lambda word: _stem_english(word, version > 2))
                 if code == "en"
-                else lambda word: _stem_word(word, code, folds)
+                else lambda word: _stem_word(word, code, version)
             )
             return cache
 
@@ -409,6 +420,13 @@ class Analyzer:
             else:  # several words
                 yield from (QueryWord((((pair,),),)) for pair in dict.fromkeys(pairs))
 
+    def chinese_words(self, text: str) -> list[list[str]]:
+        """Return the words of each run of Chinese characters in a folded text; none for one with Kana."""
+        if self.by_character or _KANA.search(text):
+            return []
+        runs = (run for run in self._token_pattern.findall(text) if _HAN_START.match(run))
+        return [self._segmenter.cut(run, hmm=True) for run in runs]
+
     def han_characters(self, term: str) -> tuple[str, ...]:
         """Return the characters of a Chinese word, none for another word."""
         return tuple(term) if _HAN_START.match(term) else ()
@@ -518,16 +536,18 @@ def _stem_english(word: str, folds_letters: bool) -> str:
     return get_stemmer("en")(folded) if _STEMMABLE_ENGLISH_WORD.fullmatch(folded) else folded
 
 
-def _stem_word(word: str, code: str, folds_letters: bool) -> str:
+def _stem_word(word: str, code: str, rules_version: int) -> str:
     """Return the term of a word in a page of another language: stemmed first, then stripped of accents."""
+    folds_letters = rules_version > 2
     plain = unicodedata.normalize("NFKC", word[:_MAX_WORD_LENGTH].lower()).replace("’", "'")
     if "'" in plain:
         plain = (plain.rpartition("'")[2] if code in _ELISION_LANGUAGES else plain.replace("'", "")) or plain
     if folds_letters:
         plain = prepare_for_stemmer(plain, code) or plain
-    if not _STEMMABLE_WORD.fullmatch(plain):
+    if not (_STEMMABLE_WORD if rules_version < 4 else _STEMMABLE_MARKED_WORD).fullmatch(plain):
         return _stem_english(plain, folds_letters) if plain.isascii() else _fold_word(plain, folds_letters)
-    return _fold_word(get_stemmer(code)(plain), folds_letters) or _fold_word(plain, folds_letters)
+    stem = get_stemmer(code)(plain) if rules_version < 4 else stem_forms(plain, code, get_stemmer(code))
+    return _fold_word(stem, folds_letters) or _fold_word(plain, folds_letters)
 
 
 @lru_cache(maxsize=4)

@@ -12,10 +12,10 @@ from nutch2py.errors import ConfigurationError
 _COMMENT = re.compile(r"(?<!\S)#.*")
 
 
-def read_dictionaries(conf: Configuration, name: str, rules_version: int = 3) -> str:
+def read_dictionaries(conf: Configuration, name: str, rules_version: int = 4) -> str:
     """Return the joined texts of the files that a property names; ``rules_version``: version of the text analysis."""
     return "\n".join(
-        (read_opencc_variants() if rules_version > 2 else read_first_opencc_variants())
+        (read_opencc_variants(rules_version) if rules_version > 2 else read_first_opencc_variants())
         if file == OPENCC
         else _read_dictionary(conf, name, file)
         for file in conf.get_strings(name)

@@ -49,17 +49,29 @@ Taiwan writes 著 for 着, too: the words of the mainland with 著 get it back (
 _WORDS_WITH_ZHU = """
 著名 著作 著述 著者 著称 著书 著录 著有 名著 原著 巨著 专著 编著 论著 合著 译著 遗著 拙著 显著 卓著 昭著 土著
 """
+_MORE_SPELLINGS = """
+身分 身份 部份 部分 成份 成分 充份 充分 养份 养分 缘份 缘分 天份 天分 名份 名分 惟一 唯一 连络 联络 连系 联系
+帐号 账号 帐户 账户 帐单 账单 帐目 账目 帐面 账面 帐款 账款 帐簿 账簿 帐本 账本 记帐 记账 结帐 结账 算帐 算账
+入帐 入账 转帐 转账 查帐 查账 对帐 对账 付帐 付账 买帐 买账 坏帐 坏账 呆帐 呆账
+"""
+"""Words of one spelling and the usual one, which OpenCC's tables do not have; since version 4 of the analysis."""
+_MORE_CHARACTERS = dict(zip("妳牠砲甦韮", "你它炮苏韭", strict=True))
+_KEPT_WORDS = ("部份额",)
+"""Words that contain one of the others by chance."""
 
 
 @cache
-def read_opencc_variants() -> str:
-    """Return lines of a form, a tab, and the form that it is indexed by.
+def read_opencc_variants(rules_version: int = 4) -> str:
+    """Return lines of a form, a tab, and the form that it is indexed by; ``rules_version``: that of the analysis.
 
     Single characters come first, each with the simplified one. Then come words whose spelling differs by region and
     words of Taiwan and Hong Kong, in these characters, with those of the mainland. A word that maps to itself is kept
     if it is longer than two characters, so that no part of it is replaced.
     """
     characters = _character_forms()
+    more = _MORE_SPELLINGS.split() if rules_version > 3 else []
+    if more:
+        characters = _MORE_CHARACTERS | characters
     folded = str.maketrans(characters)
 
     def fold_table(name: str) -> dict[str, str]:
@@ -83,12 +95,14 @@ def read_opencc_variants() -> str:
     japanese = _JAPANESE_WORDS.split()
     restored = {word.translate(folded): word for word in _WORDS_WITH_ZHU.split()}
     words = {**spellings, **changed, **restored, **dict(zip(japanese[::2], japanese[1::2], strict=True))}
+    words |= dict(zip(more[::2], more[1::2], strict=True))
     forms = {old: _last_form(old, words) for old in words}
     changed = {old: new for old, new in forms.items() if old != new}
     starts = {old[:2] for old in changed}
+    whole = dict(zip(_KEPT_WORDS, _KEPT_WORDS, strict=True)) if more else {}
     kept = {
         old: new
-        for old, new in {**spellings, **regional}.items()
+        for old, new in {**spellings, **regional, **whole}.items()
         if old == new and len(old) > 2 and not starts.isdisjoint(_pairs(old))
     }
     return "\n".join(f"{old}\t{new}" for each in (characters, changed, kept) for old, new in sorted(each.items()))

@@ -6,6 +6,7 @@ a query are stemmed by the rules of every language of the index, because the lan
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -14,9 +15,16 @@ STEMMER_NAMES = {
     "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "pt": "portuguese",
     "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
 }  # fmt: skip
-"""Language code -> name of Snowball's stemmer."""
+"""Language code -> name of Snowball's stemmer, of those that tantivy has."""
 
-LANGUAGE_CODES = frozenset({*STEMMER_NAMES, "ja"})
+MORE_STEMMER_NAMES = {
+    "ca": "catalan", "cs": "czech", "eo": "esperanto", "et": "estonian", "eu": "basque", "fa": "persian", "ga": "irish",
+    "hi": "hindi", "hy": "armenian", "id": "indonesian", "lt": "lithuanian", "ne": "nepali", "pl": "polish",
+    "sr": "serbian", "yi": "yiddish",
+}  # fmt: skip
+"""Language code -> name of Snowball's stemmer in the package PyStemmer, since version 4 of the analysis."""
+
+LANGUAGE_CODES = frozenset({*STEMMER_NAMES, *MORE_STEMMER_NAMES, "ja"})
 """Languages with analysis rules of their own. Korean and Chinese are recognised by their scripts."""
 
 _CODE_ALIASES = {"nb": "no", "nn": "no"}
@@ -36,8 +44,23 @@ def analysis_language(lang: str | None) -> str:
 @lru_cache(maxsize=64)
 def get_stemmer(code: str) -> Callable[[str], str]:
     """Return a function that stems a lower-case word by the rules of a language."""
+    if code in MORE_STEMMER_NAMES:
+        return _get_snowball_stemmer(MORE_STEMMER_NAMES[code])
     import tantivy
 
     raw, rules = tantivy.Tokenizer.raw(), tantivy.Filter.stemmer(STEMMER_NAMES[code])
     stem: Callable[[str], list[str]] = tantivy.TextAnalyzerBuilder(raw).filter(rules).build().analyze
     return lambda word: stem(word)[0]
+
+
+def _get_snowball_stemmer(name: str) -> Callable[[str], str]:
+    import Stemmer
+
+    stem: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord  # without a cache: terms are cached by the analyzer
+    lock = threading.Lock()  # a stemmer has one buffer
+
+    def stem_word(word: str) -> str:
+        with lock:
+            return stem(word)
+
+    return stem_word

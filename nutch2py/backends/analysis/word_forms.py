@@ -8,7 +8,7 @@ found joined and in parts, too: ``wi-fi`` by ``wifi``, ``iPhone15`` by ``iphone 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _LATIN = {
     "œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ß": "ss", "ŋ": "n", "ħ": "h",
@@ -28,6 +28,7 @@ _HEBREW_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]
 _STEM_LETTERS: dict[str, dict[int, str | None]] = {
     "fr": {ord("œ"): "oe", ord("æ"): "ae"},
     "tr": {0x307: None},
+    **{code: {0x901: "\u0902", 0x93C: None} for code in ("hi", "ne")},
 }
 """Letters that a stemmer does not know, replaced before it."""
 
@@ -66,6 +67,23 @@ def prepare_for_stemmer(word: str, code: str) -> str:
         return f"{word[:-1]}ة" if len(word) > 3 and word.endswith("ه") else word
     letters = _STEM_LETTERS.get(code)
     return word if letters is None else word.translate(letters)
+
+
+_ARABIC_PLURAL = re.compile("(?!ال).{3,}ات")
+_FINNISH_KS = re.compile("(?<=[aouyöäei])ks$")
+
+
+def stem_forms(word: str, code: str, stem: Callable[[str], str]) -> str:
+    """Return the stem of a lower-case word, with forms that Snowball's rules of a language keep apart.
+
+    Arabic plurals in ات are stemmed with the article, by which the stemmer knows nouns: سيارات is سيارة. Finnish words
+    in -us have their stem in -uks (kokous, kokouksen), and d is the weak grade of t (sota, sodan).
+    """
+    if code == "ar" and _ARABIC_PLURAL.fullmatch(word):
+        return stem(f"ال{word}")
+    if code == "fi":
+        return _FINNISH_KS.sub("s", stem(word)).replace("d", "t")
+    return stem(word)
 
 
 def name_spans(text: str) -> list[tuple[int, int, str]]:

@@ -69,13 +69,14 @@ class ReadOnlyIndexView:
         new.replace(self.path / META_FILE)
 
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Current layout of an index; ``index -reindex`` rebuilds an index of another layout from the table.
 
 Older layouts are still read and written, with the text analysis that they were made with: 1 with English rules only, 2
-without columns for filters, 3, whose scores change only with their documents, and 4, without the terms of analysis 3.
+without columns for filters, 3, whose scores change only with their documents, 4, without the terms of analysis 3, and
+5, without those of analysis 4.
 """
-_ANALYSIS_VERSIONS = {1: 1, 2: 2, 3: 2, 4: 2}
+_ANALYSIS_VERSIONS = {1: 1, 2: 2, 3: 2, 4: 2, 5: 3}
 """Layout -> version of the text analysis; the current one for other layouts."""
 _OLDEST_SCHEMA_VERSION = 1
 SCORE_COLUMNS_LAYOUT = 4

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice, pairwise
 from typing import NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer, QueryWord
@@ -60,6 +61,7 @@ _MAX_WORDS_NEXT_TO_QUOTES = 3
 _MAX_RARE_FREQUENCY = 2
 """Documents with a word up to which far more frequent similar words are searched, too."""
 _MAX_CORRECTED_WORDS = 8
+_MAX_JOINED_LENGTH = 24  # letters of two words that may be one
 _SINGLE_WORD = re.compile(r"\W*([^\W\d_]+)\W*")
 _FIELD_ALIASES = {"intitle": "title", "inurl": "url", "inanchor": "anchor", "intext": "content", "filetype": "type"}
 _MEDIA_TYPES = {
@@ -89,6 +91,9 @@ class WordCorrector(Protocol):
 
     def find_corrections(self, word: str, frequency: int) -> Sequence[Correction]:
         """Return the words that a word with a number of documents was probably meant to be, the best first."""
+
+    def find_homophones(self, text: str) -> str:
+        """Return a Chinese text with homophones for its unknown words, "" if none is sure."""
 
 
 class _PlannedWord(NamedTuple):
@@ -220,6 +225,7 @@ class _PlanBuilder:
                 for text, units in self._units.items()
             }
         self._free_texts = [*iter_free_texts(self._tree)]
+        self._joined = self._join_neighbours()
         self._word_count = sum(
             len(self._units[text]) for text in self._free_texts if not planner.is_filler(text.text)
         ) or len(self._free_texts)
@@ -228,7 +234,12 @@ class _PlanBuilder:
         self._corrections: dict[TextNode, Sequence[Correction]] = {}
         self.replaced_words: dict[str, str] = {}
         if corrects and planner.corrector is not None:
-            self._weights.read(self._iter_unit_terms())
+            joined = (
+                term for unit in self._joined.values() for row in unit.alternatives for terms in row for term in terms
+            )
+            found = (each for term in joined for each in self._weights.index_terms("", term))
+            self._weights.read((*self._iter_unit_terms(), *found))
+            self._use_joined_words()
             self._find_corrections(planner.corrector)
         meant = " ".join(replace_words(text.text, self.replaced_words) for text in self._free_texts)
         self._free_rows = planner.index_rows(meant) if is_ranked else []
@@ -290,23 +301,60 @@ class _PlanBuilder:
         """Find similar words for the words without field and operator that the index hardly knows."""
         for text in filter(is_free, iter_positive_texts(self._tree)):
             match, units = _SINGLE_WORD.fullmatch(text.text), self._units[text]
-            if match is None or len(units) != 1 or self._planner.is_filler(text.text):
+            if match is None or not units or self._planner.is_filler(text.text):
                 continue
-            frequency = max(
-                (
-                    self._weights.frequency(*term)
-                    for alternative in units[0].alternatives
-                    for row in alternative
-                    for one in row
-                    for term in self._weights.index_terms("", one)
-                ),
-                default=0,
-            )
+            if self._analyzer.han_characters(units[0].alternatives[0][0][0]):
+                if not all(map(self._frequency_of, units)):
+                    self._replace_homophones(corrector, text, match[1])
+                continue
+            if len(units) != 1:
+                continue
+            frequency = self._frequency_of(units[0])
             if frequency > _MAX_RARE_FREQUENCY or len(self._corrections) == _MAX_CORRECTED_WORDS:
                 continue
             if corrections := corrector.find_corrections(match[1], frequency):
                 self._corrections[text] = corrections
                 self.replaced_words[match[1]] = corrections[0].word
+
+    def _join_neighbours(self) -> dict[tuple[TextNode, TextNode], QueryWord]:
+        """Return the joined spelling of neighbouring words, such as ``sourdough`` of ``sour dough``."""
+        joined: dict[tuple[TextNode, TextNode], QueryWord] = {}
+        for one, other in islice(pairwise(self._free_texts), _MAX_PAIRS):
+            first, second = _SINGLE_WORD.fullmatch(one.text), _SINGLE_WORD.fullmatch(other.text)
+            if first is None or second is None or len(first[1]) + len(second[1]) > _MAX_JOINED_LENGTH:
+                continue
+            if self._planner.is_filler(one.text) or self._planner.is_filler(other.text):
+                continue
+            units = self._planner.query_words(TextNode(first[1] + second[1]))
+            if len(units) == 1 and all(len(row) == 1 == len(row[0]) for row in units[0].alternatives):
+                joined[one, other] = units[0]
+        return joined
+
+    def _use_joined_words(self) -> None:
+        """Search neighbouring words as one, too, if the index has that more often than the rarer of the two."""
+        for pair, unit in self._joined.items():
+            frequency = self._frequency_of(unit)
+            words = [self._units[text] for text in pair]
+            if frequency and all(len(units) == 1 for units in words):
+                if frequency < min(self._frequency_of(units[0]) for units in words):
+                    continue
+                for text, (word,) in zip(pair, words, strict=True):
+                    alternatives = dict.fromkeys((*word.alternatives, *unit.alternatives))
+                    self._units[text] = [word._replace(alternatives=tuple(alternatives))]
+
+    def _frequency_of(self, unit: QueryWord) -> int:
+        """Return the number of documents with a term of a word, of the most frequent one in the default fields."""
+        terms = (term for alternative in unit.alternatives for row in alternative for term in row)
+        return max(
+            (self._weights.frequency(*each) for term in terms for each in self._weights.index_terms("", term)),
+            default=0,
+        )
+
+    def _replace_homophones(self, corrector: WordCorrector, text: TextNode, word: str) -> None:
+        """Search a Chinese word as its homophone, if it has one that is sure."""
+        if meant := corrector.find_homophones(self._analyzer.fold(word)):
+            self._units[text] = self._planner.query_words(text._replace(text=meant))
+            self.replaced_words[word] = meant
 
     # nodes
 

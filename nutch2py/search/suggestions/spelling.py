@@ -13,16 +13,20 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer
-from nutch2py.backends.analysis.stemming import STEMMER_NAMES
+from nutch2py.backends.analysis.stemming import MORE_STEMMER_NAMES, STEMMER_NAMES
 from nutch2py.search.query.query_plan import Correction, IndexTerm
 from nutch2py.search.results.search_results import field_values
+from nutch2py.search.suggestions.homophones import iter_homophones
 from nutch2py.search.suggestions.word_edits import edit_distance, iter_edits
 
 _MIN_FREQUENCY_RATIO = 100  # of that similar word
 _MIN_WORD_LENGTH, _MAX_WORD_LENGTH = 3, 40  # letters; a word of three letters may only lack one
 _MIN_TWO_EDITS_LENGTH = 8  # letters
-_MAX_LANGUAGES = 3  # by whose rules edits are analysed
+_MIN_FORM_LENGTH = 5  # letters of a word that may be a form of another one
+_MAX_LANGUAGES = 3  # by whose rules edits are analysed first
 _MAX_CORRECTIONS = 3  # of one word
+_MAX_HOMOPHONE_LENGTH = 4  # characters of a Chinese word
+_MIN_HOMOPHONE_RATIO = 5  # of the documents of the best homophone to those of the next one
 _MAX_CHECKED = 5  # candidates of which documents are read
 _SAMPLE_DOCUMENTS = 4  # documents of a term, read for the spelling of its words
 _MAX_SIMILAR_DOCUMENTS = 15
@@ -36,8 +40,16 @@ CORRECTION_WEIGHT = 0.5
 """Weight of the best similar word next to the word as typed."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPTS = re.compile("[\u0900-\u1dff\u2000-\U0003ffff]")  # with vowel signs, syllables, or without spaces
-_SCRIPT_LANGUAGES = (("\u0370", "\u03ff", "el"), ("\u0400", "\u052f", "ru"), ("\u0600", "\u06ff", "ar"))
-_LATIN_LANGUAGES = frozenset(STEMMER_NAMES) - {"el", "ru", "ar", "ta"}
+_SCRIPT_LANGUAGES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("\u0370", "\u03ff", ("el",)),
+    ("\u0400", "\u052f", ("ru", "sr")),
+    ("\u0530", "\u058f", ("hy",)),
+    ("\u0590", "\u05ff", ("yi",)),
+    ("\u0600", "\u06ff", ("ar", "fa")),
+)
+_LATIN_LANGUAGES = (STEMMER_NAMES.keys() | MORE_STEMMER_NAMES.keys()) - {
+    *("el", "ru", "ar", "ta", "hy", "yi", "fa", "hi", "ne")
+}
 _WORD = re.compile(r"(?<![\w\-])[^\W\d_]{3,64}(?![\w])")
 _SPELLING_FIELDS = ("content", "title")
 
@@ -72,6 +84,7 @@ class SpellingCorrector:
         self._languages = frozenset(languages) | {"en"}
         self._latin_codes: list[str] = []
         self._corrections: dict[tuple[str, int], tuple[Correction, ...]] = {}
+        self._homophones: dict[str, str] = {}
 
     def find_corrections(self, word: str, frequency: int = 0) -> tuple[Correction, ...]:
         """Return words of the index that ``word`` was probably meant to be, the best first.
@@ -92,32 +105,88 @@ class SpellingCorrector:
             found = self._corrections[key] = self._find(*key) if is_correctable(word) else ()
         return found
 
+    def find_homophones(self, text: str) -> str:
+        """Return a Chinese text with homophones for the words that the index does not know; "" if nothing is sure.
+
+        A word of two to four characters is replaced where one homophone is in the index, or one in far more documents
+        than the others.
+        """
+        found = self._homophones.get(text)
+        if found is None:
+            if len(self._homophones) >= _MAX_CACHED_WORDS:
+                self._homophones.clear()
+            found = self._homophones[text] = self._replace_homophones(text)
+        return found
+
+    def _replace_homophones(self, text: str) -> str:
+        corrected = text
+        for run in self._analyzer.chinese_words(text):
+            counts = self._count(run)
+            start = 0
+            while start < len(run):
+                end = start
+                while end < len(run) and (not counts[end] or len(run[end]) == 1):
+                    end += 1
+                span = "".join(run[start:end])
+                if 2 <= len(span) <= _MAX_HOMOPHONE_LENGTH and not all(counts[start:end]):
+                    replaced = self._replace_word(span)
+                    if not replaced:
+                        return ""
+                    corrected = corrected.replace(span, replaced, 1)
+                start = end + 1
+        return corrected if corrected != text else ""
+
+    def _replace_word(self, span: str) -> str:
+        """Return a run of unknown words with the longest part of it replaced that has a sure homophone, or ""."""
+        for length in range(len(span), 1, -1):
+            found: list[tuple[int, str]] = []
+            for at in range(len(span) - length + 1):
+                words = [*dict.fromkeys(iter_homophones(span[at : at + length]))]
+                counted = zip(words, self._count(words), strict=True) if words else ()
+                found += [(count, span[:at] + word + span[at + length :]) for word, count in counted if count]
+            found.sort(reverse=True)
+            if found:
+                is_sure = len(found) == 1 or found[0][0] >= _MIN_HOMOPHONE_RATIO * found[1][0]
+                return found[0][1] if is_sure else ""
+        return ""
+
     def _find(self, word: str, frequency: int) -> tuple[Correction, ...]:
-        candidates = self._find_near(word)
-        if frequency:
-            limit = frequency * _MIN_FREQUENCY_RATIO
-            candidates = [each for each in candidates if each.frequency >= limit]
-        elif not candidates and len(word) >= _MIN_TWO_EDITS_LENGTH:
-            candidates = self._find_far(word)
-        candidates.sort(key=lambda each: (-each.score, each.term))
-        best = self._check_best(candidates)
+        first, others = self._languages_of(word)
+        rejected = list[tuple[_Candidate, list[str]]]()
+        best, codes = list[_Candidate](), first
+        for codes in (first, others):
+            candidates = self._find_near(word, codes)
+            if frequency:
+                limit = frequency * _MIN_FREQUENCY_RATIO
+                candidates = [each for each in candidates if each.frequency >= limit]
+            candidates.sort(key=lambda each: (-each.score, each.term))
+            if best := self._check_best(candidates):
+                break
+            rejected += [(each, codes) for each in candidates[:_MAX_CHECKED]]
+        if not best and not frequency:
+            codes = [*first, *others]
+            if len(word) >= _MIN_TWO_EDITS_LENGTH and not rejected:
+                best = self._check_best(sorted(self._find_far(word, codes), key=lambda each: (-each.score, each.term)))
+            best = best or self._find_forms(word, rejected)
         corrections = []
         for each in best:
             spelling = each.words[0]
-            terms = (self._analyzer.index_terms(spelling, code) for code in self._languages_of(word))
+            terms = (self._analyzer.index_terms(spelling, code) for code in codes)
             weight = CORRECTION_WEIGHT * math.exp((each.score - best[0].score) / 2)
             terms_of = dict.fromkeys((each.term, *(row[0] for row in terms if len(row) == 1)))
             corrections.append(Correction(spelling, tuple(terms_of), weight))
         return tuple(corrections)
 
-    def _find_near(self, word: str) -> list[_Candidate]:
+    def _find_near(self, word: str, codes: Sequence[str]) -> list[_Candidate]:
         """Return the terms of the index that words with one edit have."""
+        if not codes:
+            return []
         costs: dict[str, float] = {}
         for edited, cost in iter_edits(word):
             if len(word) > _MIN_WORD_LENGTH or len(edited) > len(word):
                 costs[edited] = min(cost, costs.get(edited, cost))
         words_by_term: dict[str, list[str]] = {}
-        for code in self._languages_of(word):
+        for code in codes:
             for edited, term in self._analyse([*costs], code):
                 words_by_term.setdefault(term, []).append(edited)
         terms = [*words_by_term]
@@ -136,7 +205,22 @@ class SpellingCorrector:
         rows = ((word, self._analyzer.index_terms(word, code)) for word in words)
         return ((word, row[0]) for word, row in rows if len(row) == 1)
 
-    def _find_far(self, word: str) -> list[_Candidate]:
+    def _find_forms(self, word: str, rejected: Sequence[tuple[_Candidate, list[str]]]) -> list[_Candidate]:
+        """Return the word of a page whose stem an edit has, for a form of it that the stemmer keeps apart.
+
+        The edit is no word, but the typed one may be a form of that word: кошек of кошка.
+        """
+        for candidate, codes in rejected if len(word) >= _MIN_FORM_LENGTH else ():
+            forms = Counter[str]()
+            for fields in self._index.documents_with_term(candidate.term, _SAMPLE_DOCUMENTS):
+                forms.update(each for each in _WORD.findall(_text_of(fields)) if each.startswith(word[:3]))
+            for form in sorted(forms, key=lambda each: (-forms[each], each)):
+                is_form = edit_distance(word, form, 3) <= 3
+                if is_form and any(self._analyzer.index_terms(form, code) == [candidate.term] for code in codes):
+                    return [candidate._replace(words=(form,))]
+        return []
+
+    def _find_far(self, word: str, codes: Sequence[str]) -> list[_Candidate]:
         """Return the terms of words in documents that differ from a word by two edits."""
         spellings = Counter[str]()
         for fields in self._index.similar_documents(word, _MAX_SIMILAR_DOCUMENTS):
@@ -144,7 +228,7 @@ class SpellingCorrector:
         near = [each for each in spellings if each[0] == word[0] and edit_distance(word, each, 2) <= 2]
         words_by_term: dict[str, list[str]] = {}
         for each in near:
-            for code in self._languages_of(word):
+            for code in codes:
                 for term in self._analyzer.index_terms(each, code)[:1]:
                     words_by_term.setdefault(term, []).append(each)
         terms = [*words_by_term]
@@ -161,20 +245,21 @@ class SpellingCorrector:
             counts = self._index.document_frequencies([(_SPELLING_FIELDS[1], term) for term in terms])
         return counts
 
-    def _languages_of(self, word: str) -> list[str]:
-        """Return the languages by whose rules a word's edits are analysed, at most the most frequent of the index."""
+    def _languages_of(self, word: str) -> tuple[list[str], list[str]]:
+        """Return the languages by whose rules a word's edits are analysed: the most frequent ones, and the others."""
         letter = next((each for each in word if each >= "\u0370"), "")
-        for first, last, code in _SCRIPT_LANGUAGES:
+        for first, last, languages in _SCRIPT_LANGUAGES:
             if first <= letter <= last:
-                return [code] if code in self._languages else ["en"]
+                known = [code for code in languages if code in self._languages]
+                return known[:1] or ["en"], known[1:]
         if not self._latin_codes:
             codes = sorted(self._languages & _LATIN_LANGUAGES)
             if len(codes) > _MAX_LANGUAGES:
                 counts = self._index.document_frequencies([("exact", f"lang={code}") for code in codes])
                 ranked = sorted(zip(counts, codes, strict=True), key=lambda each: (-each[0], each[1]))
-                codes = [code for _, code in ranked[:_MAX_LANGUAGES]]
+                codes = [code for _, code in ranked]
             self._latin_codes = codes
-        return self._latin_codes
+        return self._latin_codes[:_MAX_LANGUAGES], self._latin_codes[_MAX_LANGUAGES:]
 
     def _check_best(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Return the best of sorted candidates that are words, without those far behind the best one."""

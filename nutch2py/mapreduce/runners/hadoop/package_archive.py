@@ -31,8 +31,8 @@ from nutch2py.version import __version__
 DEFAULT_PATH = "~/.cache/nutch2py/package.tar.gz"
 NODE_LIBRARIES = frozenset({"pyspark", "playwright"})
 """Libraries that are not shipped: Spark belongs to the cluster, the browser and its drivers to the node."""
-CLIENT_LIBRARIES = frozenset({"starlette", "uvicorn", "h11", "anyio", "cronsim", "jinja2", "markupsafe"})
-"""Libraries of the server, which tasks do not need."""
+CLIENT_LIBRARIES = frozenset({"starlette", "uvicorn", "h11", "anyio", "cronsim", "jinja2", "markupsafe", "pypinyin"})
+"""Libraries of the server and of searches, which tasks do not need."""
 _MANIFEST = "manifest.json"
 _PROPERTY_FILES = ("nutch-default.xml", "nutch-site.xml")
 _MAX_CONFIGURATION_BYTES = 64 << 20
