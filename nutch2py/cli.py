@@ -23,6 +23,7 @@ from nutch2py.errors import NutchError, StoreError, UsageError
 from nutch2py.support import log_file
 from nutch2py.support.disk_errors import disk_error_message
 from nutch2py.support.reporting import use_reporter, warnings_only_reporter
+from nutch2py.support.terminal import escaped_streams
 from nutch2py.version import __version__
 
 if TYPE_CHECKING:
@@ -156,7 +157,11 @@ def _flush_streams() -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     _prepare_streams()
-    words = sys.argv[1:] if argv is None else argv
+    with escaped_streams():
+        return _run_to_exit_code(sys.argv[1:] if argv is None else argv)
+
+
+def _run_to_exit_code(words: Sequence[str]) -> int:
     secrets: list[str] = []
     try:
         return _run_command(words, secrets)

@@ -29,6 +29,10 @@ class NutchError(Exception):
 
     exit_code = 255
 
+    def public_message(self) -> str:
+        """Return the message for people who search; "" when they may only know that the server failed."""
+        return ""
+
 
 class UnknownBatchError(NutchError):
     """The named batch is unknown: there is nothing to do."""
@@ -50,6 +54,27 @@ class InputError(NutchError):
     """An input of the user (seeds, a dump, a folder) is missing, unreadable or malformed."""
 
     exit_code = 3
+
+    def public_message(self) -> str:
+        """Return the message: it is about the user's own input."""
+        return str(self)
+
+
+class QueryError(InputError):
+    """An index cannot run a query.
+
+    Args:
+        message: for operators; may name the index, its server and properties.
+        public_message: for people who search.
+    """
+
+    def __init__(self, message: str, public_message: str) -> None:
+        super().__init__(message)
+        self._public_message = public_message
+
+    def public_message(self) -> str:
+        """Return the message without the index and its server."""
+        return self._public_message
 
 
 class StoreError(NutchError):

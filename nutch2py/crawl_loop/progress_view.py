@@ -10,6 +10,7 @@ from typing import TextIO
 from nutch2py.jobs.monitoring.counter_totals import CounterTotals
 from nutch2py.support.formatting import format_duration
 from nutch2py.support.reporting import Progress
+from nutch2py.support.terminal import StyledText, escape_controls
 
 _REDRAW_SECONDS = 0.2  # between two updates of the live lines
 _LINE_SECONDS = 30.0  # between two lines about one job
@@ -128,7 +129,7 @@ class LiveProgressView(ProgressView):
             return
         self._next_refresh = time.monotonic() + _REDRAW_SECONDS
         width = max(20, shutil.get_terminal_size().columns - 1)
-        lines = [line[:width] for line in self._build_lines(width)]
+        lines = [escape_controls(line)[:width] for line in self._build_lines(width)]
         self._erase()
         self._stream.write("".join(f"{line}\n" for line in lines))
         self._stream.flush()
@@ -151,5 +152,5 @@ class LiveProgressView(ProgressView):
 
     def _erase(self) -> None:
         if self._drawn_lines:
-            self._stream.write(f"\x1b[{self._drawn_lines}A\r\x1b[J")
+            self._stream.write(StyledText(f"\x1b[{self._drawn_lines}A\r\x1b[J"))
             self._drawn_lines = 0

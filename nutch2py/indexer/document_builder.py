@@ -72,6 +72,11 @@ def is_noindex(page: WebPage, agent: str = "") -> bool:
     """
     if page.content_type in _HTML_TYPES and not page.title and not page.text:
         return True
+    return has_noindex_directive(page, agent)
+
+
+def has_noindex_directive(page: WebPage, agent: str = "") -> bool:
+    """Return whether the stored meta robots or X-Robots-Tag of a page forbids indexing; see :func:`is_noindex`."""
     for key in ROBOTS_METADATA_KEYS:
         value = page.metadata.get(key)
         if value and _has_noindex(value.decode("utf-8", "replace").replace("\t", ",")):

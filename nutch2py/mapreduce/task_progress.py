@@ -25,7 +25,9 @@ from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.support import log_file
 from nutch2py.support.reporting import Progress, current_reporter
 from nutch2py.support.retry import failed_attempt_count
+from nutch2py.support.terminal import StyledText, escape_controls
 
+_ERASE_LINE = StyledText("\r\x1b[2K")
 _COUNT_INTERVAL = 0.25  # seconds between two updates of a count
 _STATUS_INTERVAL = 10.0  # seconds between two status lines on Hadoop
 _IDLE_CPU_SECONDS = 0.02  # CPU seconds in a status interval below which a task without rows or notes counts as hanging
@@ -186,7 +188,7 @@ class ProgressMonitor:
         log_file.write_log_lines("INFO", text)
         if self._reporter is None:
             self._erase_line()
-            self._out.write(text)
+            self._out.write(escape_controls(text))
             self._out.flush()
         else:
             for line in text.splitlines():
@@ -245,7 +247,7 @@ class ProgressMonitor:
                 done = f"{100 * rows // self._expected} %" if self._expected else f"{rows:,} rows"
                 text = f"{self._title}: {done}, {' | '.join(said)}"
             text = text[: _terminal_columns(self._err) - 1]  # a wrapped line could not be overwritten
-            text, self._has_drawn_line = f"\r\x1b[2K{text}", True
+            text, self._has_drawn_line = StyledText(f"{_ERASE_LINE}{escape_controls(text)}"), True
         elif rows or self._job_note:
             text += "\n"
         else:
@@ -261,7 +263,7 @@ class ProgressMonitor:
     def _erase_line(self) -> None:
         if self._has_drawn_line:
             with contextlib.suppress(OSError):
-                self._err.write("\r\x1b[2K")
+                self._err.write(_ERASE_LINE)
                 self._err.flush()
             self._has_drawn_line = False
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from http import HTTPStatus
 
 from nutch2py.errors import NutchError
 from nutch2py.support.disk_errors import disk_error_message
 from nutch2py.support.reporting import warn
+
+_UNAVAILABLE_MESSAGE = "The search is unavailable now. Try again later."
+_LOG_INTERVAL = 60.0  # seconds between two log lines about one error
+_MAX_LOGGED_ERRORS = 256
+logged_errors: dict[int, float] = {}
+"""Times of the last log lines about errors, by the hash of their message."""
 
 
 class HttpError(NutchError):
@@ -17,6 +24,26 @@ class HttpError(NutchError):
         super().__init__(message)
         self.status = status
         self.headers = dict(headers or {})
+
+    def public_message(self) -> str:
+        """Return the message: it is about the request."""
+        return str(self)
+
+
+def describe_publicly(error: NutchError) -> str:
+    """Return the message of an error for people who search, without addresses, properties and advice for operators.
+
+    The whole message goes to the server's own log, at most once a minute.
+    """
+    message, public_message = str(error), error.public_message()
+    if message != public_message:
+        now, key = time.monotonic(), hash(message)
+        if now - logged_errors.get(key, -_LOG_INTERVAL) >= _LOG_INTERVAL:
+            if len(logged_errors) >= _MAX_LOGGED_ERRORS:
+                logged_errors.clear()
+            logged_errors[key] = now
+            warn(f"search: {message}")
+    return public_message or _UNAVAILABLE_MESSAGE
 
 
 def not_found(resource: str) -> HttpError:

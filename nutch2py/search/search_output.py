@@ -9,6 +9,7 @@ from nutch2py.search.query.query_language import make_verbatim_query
 from nutch2py.search.results.facets import FacetCounts
 from nutch2py.search.results.search_results import SearchResult, format_for_terminal, replace_unprintable
 from nutch2py.search.search_backends import open_search_backend
+from nutch2py.support.terminal import StyledText
 
 
 class SearchOutput(NamedTuple):
@@ -33,9 +34,9 @@ class SearchOutput(NamedTuple):
             output["corrected_query"] = self.corrected_query
         return orjson.dumps(output).decode()
 
-    def format_text(self, color: bool = False) -> str:
+    def format_text(self, color: bool = False) -> StyledText:
         """Return the output for a terminal, without control characters of pages."""
-        parts = [format_for_terminal(self.result, color)]
+        parts: list[str] = [format_for_terminal(self.result, color)]
         if self.corrected_query:
             corrected = replace_unprintable(self.corrected_query)
             if self.result.corrected_query:
@@ -50,7 +51,7 @@ class SearchOutput(NamedTuple):
             if hit.id in self.explanations:
                 lines = "\n".join(map(replace_unprintable, self.explanations[hit.id].splitlines()))
                 parts.append(f"\n{replace_unprintable(hit.url)}\n{lines}\n")
-        return "".join(parts)
+        return StyledText("".join(parts))
 
 
 def search_with_details(

@@ -15,16 +15,16 @@ from starlette.responses import Response
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.control_room.page_routes import control_room_routes
-from nutch2py.errors import IndexingError, InputError, NutchError
+from nutch2py.errors import IndexingError, InputError, NutchError, StoreError
 from nutch2py.rest.access.tokens import Role
 from nutch2py.rest.api_routes import rest_routes
 from nutch2py.rest.context import RestContext
 from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.operation import error_response
-from nutch2py.rest.http_error import HttpError
+from nutch2py.rest.http_error import HttpError, describe_publicly
 from nutch2py.server.connection_limits import SHUTDOWN_KEY
 from nutch2py.server.request_guard import RequestGuardMiddleware
-from nutch2py.server.search_views import SearchViews
+from nutch2py.server.search_views import JSON_PATHS, SearchViews
 
 
 def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
@@ -49,7 +49,8 @@ def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
             HTTPException: _http_error_page,
             HttpError: lambda _, error: error_response(error),
             InputError: _bad_request_page,
-            IndexingError: _index_unavailable_page,
+            IndexingError: _unavailable_page,
+            StoreError: _unavailable_page,
             NutchError: _server_error_page,
             ClientDisconnect: _client_disconnected,
         },
@@ -87,15 +88,27 @@ def _http_error_page(request: Request, error: Exception) -> Response:
 
 
 def _bad_request_page(request: Request, error: Exception) -> Response:
-    return _message_page(request, HTTPStatus.BAD_REQUEST, "not_understood", str(error))
+    return _error_page(request, HTTPStatus.BAD_REQUEST, "not_understood", error)
 
 
-def _index_unavailable_page(request: Request, error: Exception) -> Response:
-    return _message_page(request, HTTPStatus.SERVICE_UNAVAILABLE, "no_answer", str(error))
+def _unavailable_page(request: Request, error: Exception) -> Response:
+    response = _error_page(request, HTTPStatus.SERVICE_UNAVAILABLE, "no_answer", error)
+    response.headers["Retry-After"] = "10"
+    return response
 
 
 def _server_error_page(request: Request, error: Exception) -> Response:
-    return _message_page(request, HTTPStatus.INTERNAL_SERVER_ERROR, "no_answer", str(error))
+    return _error_page(request, HTTPStatus.INTERNAL_SERVER_ERROR, "no_answer", error)
+
+
+def _error_page(request: Request, status: HTTPStatus, title: str, error: Exception) -> Response:
+    """Return the page or, for paths that return JSON, the problem details of a failed search."""
+    if not isinstance(error, NutchError):
+        raise error
+    if request.url.path in JSON_PATHS:
+        return error_response(HttpError(status, describe_publicly(error)))
+    is_operator_page = request.url.path.startswith("/crawl")  # authorized before anything can fail
+    return _message_page(request, status, title, str(error) if is_operator_page else describe_publicly(error))
 
 
 def _message_page(request: Request, status: int, title: str, text: str) -> Response:

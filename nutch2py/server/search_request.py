@@ -12,6 +12,7 @@ MAX_QUERY = 1000
 """Characters of a query."""
 _MAX_ARGUMENTS = 50
 _MAX_FILTER_LENGTH = 300
+_MAX_DIGITS = 9
 
 
 class SearchRequest(NamedTuple):
@@ -43,8 +44,12 @@ class SearchRequest(NamedTuple):
 
     @property
     def filters(self) -> dict[str, str]:
-        """Facet filters: value by facet."""
-        return {name: self.arguments[name][:_MAX_FILTER_LENGTH] for name in FACET_NAMES if self.arguments.get(name)}
+        """Facet filters: value by facet; InputError for one that is too long."""
+        filters = {name: self.arguments[name] for name in FACET_NAMES if self.arguments.get(name)}
+        for name, value in filters.items():
+            if len(value) > _MAX_FILTER_LENGTH:
+                raise InputError(f"The value of {name} has at most {_MAX_FILTER_LENGTH} characters.")
+        return filters
 
     @property
     def sort(self) -> str:
@@ -57,9 +62,17 @@ class SearchRequest(NamedTuple):
         return self.get_number("start", 0)
 
     def get_number(self, name: str, default: int) -> int:
-        """Return a numeric argument."""
+        """Return a numeric argument, ``default`` for one that is no number."""
         text = self.arguments.get(name, "")
-        return int(text) if text.isdecimal() and len(text) < 10 else default
+        return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else default
+
+    def check_values(self) -> None:
+        """Raise InputError for numbers and an order that are none; a page for people shows its default for these."""
+        for name in ("start", "rows"):
+            if self.arguments.get(name) and self.get_number(name, -1) < 0:
+                raise InputError(f"The value of {name} is a whole number of at most {_MAX_DIGITS} digits.")
+        if self.arguments.get("sort", "") not in ("", "date", "relevance"):
+            raise InputError("The value of sort is date or relevance.")
 
     def url(self, **changed: str | int) -> str:
         """Return the URL of these results with changed arguments."""

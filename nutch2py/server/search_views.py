@@ -23,7 +23,7 @@ from nutch2py.search.results.search_results import SearchResult, first_value
 from nutch2py.search.search_backends import SearchBackend, SearcherManager, needs_correction
 from nutch2py.search.search_log.logged_search import SearchSource
 from nutch2py.search.search_log.search_logger import SearchLogger
-from nutch2py.server.cached_page import SANDBOX_HEADERS, load_cached_page, query_terms
+from nutch2py.server.cached_page import SANDBOX_HEADERS, CachedPage, load_cached_page, query_terms, render_cached_page
 from nutch2py.server.score_explanation import explain_score
 from nutch2py.server.search_request import SearchRequest, build_url
 from nutch2py.server.search_templates import RESULTS_PER_PAGE, SearchTemplates, is_safe_link
@@ -34,6 +34,8 @@ from nutch2py.support.thread_limit import ThreadLimit
 _MAX_ROWS = 100
 _MAX_THREADS = 32
 """Concurrent requests to the index and the table."""
+_MAX_CACHED_THREADS = 2
+"""Concurrent cached pages, so that large ones do not delay searches."""
 _JAVASCRIPT_TYPE = "text/javascript; charset=utf-8"
 _STATIC_FILES = {
     "/style.css": (["style.css"], "text/css; charset=utf-8"),
@@ -42,6 +44,8 @@ _STATIC_FILES = {
     "/box.js": (["templates/suggestions.js", "templates/box.js"], _JAVASCRIPT_TYPE),
 }
 _JSON_PATH = "/search.json"
+JSON_PATHS = frozenset({_JSON_PATH, "/suggest"})
+"""Paths whose responses, and errors, are JSON."""
 _SESSION_HEADER = "x-search-session"
 """Header with the random session id of the page's script, on requests after the first results."""
 _CACHE_HEADERS = {"Cache-Control": "max-age=60"}
@@ -89,7 +93,7 @@ class SearchViews:
         self.conf = conf
         self.theme = Theme.from_conf(conf)
         self.templates = SearchTemplates(self.theme)
-        self._thread_limit = ThreadLimit(_MAX_THREADS)
+        self._thread_limit, self._cached_thread_limit = ThreadLimit(_MAX_THREADS), ThreadLimit(_MAX_CACHED_THREADS)
 
     @property
     def searchers(self) -> SearcherManager:
@@ -107,7 +111,10 @@ class SearchViews:
             "/cached/view": self._cached_view,
             "/opensearch.xml": self._opensearch_description,
         }
-        routes: list[BaseRoute] = [Route(path, self._endpoint(view)) for path, view in views.items()]
+        limits = dict.fromkeys(("/cached", "/cached/view"), self._cached_thread_limit)
+        routes: list[BaseRoute] = [
+            Route(path, self._endpoint(view, limits.get(path, self._thread_limit))) for path, view in views.items()
+        ]
         return [*routes, *(Route(path, self._static_file) for path in (*_STATIC_FILES, "/logo"))]
 
     def translations(self, request: Request) -> Translations:
@@ -122,7 +129,7 @@ class SearchViews:
         message = i18n(text) if text.isidentifier() else text
         return _html_response(self.templates.render_message(i18n, i18n(title), message, query), status)
 
-    def _endpoint(self, view: Callable[[_SearchCall], Response]) -> Callable[[Request], object]:
+    def _endpoint(self, view: Callable[[_SearchCall], Response], limit: ThreadLimit) -> Callable[[Request], object]:
         async def endpoint(request: Request) -> Response:
             if request.url.path == _JSON_PATH:
                 self._authorize(request)
@@ -135,7 +142,7 @@ class SearchViews:
                 request.headers.get(_SESSION_HEADER, ""),
                 partial(self._is_loggable, request.client.host if request.client else ""),
             )
-            return await self._thread_limit.run(view, call)
+            return await limit.run(view, call)
 
         return endpoint
 
@@ -218,14 +225,13 @@ class SearchViews:
     def _search_json(self, call: _SearchCall) -> Response:
         import orjson
 
-        query, filters, rows = (
-            call.request.query,
-            call.request.filters,
-            min(call.request.get_number("rows", RESULTS_PER_PAGE), _MAX_ROWS),
-        )
+        request = call.request
+        request.check_values()
+        query, filters = request.query, request.filters
+        rows = min(request.get_number("rows", RESULTS_PER_PAGE), _MAX_ROWS)
+        options = SearchOptions.from_filters(filters, newest_first=bool(request.sort))
         with self.searchers.acquire() as index:
-            options = SearchOptions.from_filters(filters)
-            result = index.search(query, call.request.start, rows, options, with_facets=True)
+            result = index.search(query, request.start, rows, options, with_facets=True)
         self._log_search(call, result, "api")
         facets = {name: dict(values) for name, values in result.facets.items()}
         body = orjson.dumps({**result.to_dict(), "filters": filters, "facets": facets})
@@ -244,11 +250,9 @@ class SearchViews:
 
     def _cached_page(self, call: _SearchCall) -> Response:
         i18n, query, key = call.i18n, call.request.query, call.request.key
-        page = load_cached_page(self.conf, key)
+        page, url = self._load_cached_page(key)
         if page.unavailable_reason:
             return self._message_page(i18n, HTTPStatus.NOT_FOUND, "no_cached", page.unavailable_reason, query)
-        with self.searchers.acquire() as index:
-            url = _document_url(index, key)
         terms = [*itertools.islice(query_terms(query), 20)]
         values = {
             "url": url,
@@ -260,11 +264,20 @@ class SearchViews:
         return _html_response(self.templates.render("cached.html", i18n, **values))
 
     def _cached_view(self, call: _SearchCall) -> Response:
-        page = load_cached_page(self.conf, call.request.key, call.request.query)
+        page, _ = self._load_cached_page(call.request.key)
         if page.unavailable_reason:
             return PlainTextResponse(page.unavailable_reason, HTTPStatus.NOT_FOUND, SANDBOX_HEADERS)
-        headers = {**SANDBOX_HEADERS, "Content-Type": f"{page.content_type}; charset=utf-8"}
-        return Response(page.text.encode("utf-8", "replace"), headers=headers)
+        content_type, text = render_cached_page(page, call.request.query)
+        headers = {**SANDBOX_HEADERS, "Content-Type": f"{content_type}; charset=utf-8"}
+        return Response(text.encode("utf-8", "replace"), headers=headers)
+
+    def _load_cached_page(self, key: str) -> tuple[CachedPage, str]:
+        """Return the copy of a page and its URL; a page that the index does not have has no copy."""
+        with self.searchers.acquire() as index:
+            document = index.get_document(key) if key else None
+        if document is None:
+            return CachedPage("", "", "The index has no such page."), ""
+        return load_cached_page(self.conf, key), first_value(document, "url") or key
 
     def _opensearch_description(self, call: _SearchCall) -> Response:
         """Return the OpenSearch 1.1 description document."""

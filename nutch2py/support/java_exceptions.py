@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_CLASS_NAME = r"(?:[A-Za-z_][\w$]*\.)*[A-Z][\w$]*(?:Exception|Error)"
+_CLASS_NAME = r"(?:[A-Za-z_][\w$]*\.)*[A-Z][\w$]*(?:Exception|Error|Clauses)"  # Lucene has TooManyClauses
 _THROWN = re.compile(
     rf"""^(?:[ \t]*(?:Caused\ by|Suppressed):\ )?       # a throwable, a cause of it
     (?:\S+\(({_CLASS_NAME})\)|({_CLASS_NAME}))(?=:|\s|$)  # also RemoteException(class thrown by the server)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from nutch2py.conf.redaction import redact
+from nutch2py.support.terminal import escape_controls
 
 LOG_FILE_VARIABLE, LOG_JOB_VARIABLE = "NUTCH2PY_LOG_FILE", "NUTCH2PY_LOG_WORK"
 """Environment variables: format and path, separated by a colon; job and batch of the parent, separated by a tab."""
@@ -150,7 +151,7 @@ class LogFileFormatter(logging.Formatter):
                 for line in lines
             ]
         else:
-            rows = [f"{moment} {level} {job or '-'} {batch or '-'} {line}" for line in lines]
+            rows = [escape_controls(f"{moment} {level} {job or '-'} {batch or '-'} {line}") for line in lines]
         return "".join(f"{row}\n" for row in rows)
 
 
@@ -182,7 +183,7 @@ class _StderrHandler(logging.StreamHandler[TextIO]):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the lines of a record."""
-        return redact(f"{record.levelname} {record.name}: {super().format(record)}", _secrets)
+        return escape_controls(redact(f"{record.levelname} {record.name}: {super().format(record)}", _secrets))
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from threading import RLock
 from typing import NamedTuple
 
 from nutch2py.support import log_file
+from nutch2py.support.terminal import escape_controls
 
 
 class Progress(NamedTuple):
@@ -125,7 +126,7 @@ def warnings_only_reporter() -> Reporter:
 
 def _print_line(text: str) -> None:
     try:
-        print(text)
+        print(escape_controls(text))  # a program that uses the library has streams of its own
         sys.stdout.flush()
     except OSError as error:
         error.filename = error.filename or "standard output"  # for the error message
@@ -134,7 +135,7 @@ def _print_line(text: str) -> None:
 
 def _print_warning(message: str) -> None:
     with suppress(OSError):  # a full disk must not stop the job
-        print(f"WARN {message}", file=sys.stderr)
+        print(escape_controls(f"WARN {message}"), file=sys.stderr)
 
 
 def warn(message: str) -> None:

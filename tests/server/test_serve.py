@@ -16,7 +16,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.rest.access.tokens import Role, add_token
 from nutch2py.search.engines.explanation_tree import format_tree
-from nutch2py.search.engines.solr_edismax_searcher import add_filters
+from nutch2py.search.engines.solr_edismax_searcher import filter_parameters
 from nutch2py.search.search_backends import open_search_backend, open_searcher_manager
 from nutch2py.server.http_server import HttpServer
 from nutch2py.server.search_request import SearchRequest
@@ -208,11 +208,12 @@ def test_suggestions_follow_changed_pages(server, monkeypatch):
             assert index.suggest("harb").queries == [text], f"{gone} was before"
 
 
-def test_missing_index_page_names_fix(conf):
+def test_missing_index_log_names_fix(conf, capsys):
     with running(conf) as made:
         response, body = get(made, "/?q=x")
     assert response.status == 503
-    assert "run nutch2py index first" in body
+    assert "run nutch2py index first" not in body
+    assert "run nutch2py index first" in capsys.readouterr().err
 
 
 def test_port_in_use_is_named_in_error(server):
@@ -241,8 +242,9 @@ def test_non_web_links_are_not_linked(server):
     )
 
 
-def test_filter_values_are_quoted():
-    assert add_filters("a", {"host": 'x" OR "y'}) == '(a) +host:"x OR y"'
+def test_filter_values_are_parameters_of_their_own():
+    value = 'x" OR {!func v=$q} ${json}'
+    assert filter_parameters({"host": value}) == {"fq": ["{!field f=host v=$filter_host}"], "filter_host": value}
 
 
 def test_explanation_skips_neutral_steps():

@@ -28,6 +28,8 @@ _CONNECT_SECONDS = 10.0
 _MAX_ERROR_TYPES = 32
 _DOCUMENT_MISSING = "document_missing_exception"
 _INDEX_EXISTS = "resource_already_exists_exception"
+TOO_MANY_CLAUSES = frozenset({"too_many_clauses", "too_many_nested_clauses"})
+"""Errors of a query of more than ``indices.query.bool.max_clause_count`` words and fields."""
 _TRANSIENT_STATUSES = (429, 502, 503, 504)
 _BULK_PATH = "/_bulk?filter_path=errors,items.*.status,items.*.error"
 
@@ -100,6 +102,7 @@ class ElasticClient:
             max_retry_seconds,
             first_delay=max(0.001, first_delay),
             max_overloads=max_overloads,
+            fatal_error_types=TOO_MANY_CLAUSES,
         )
 
     @property

@@ -61,7 +61,7 @@ class RetryingClient:
     success, ``retried_statuses``. With several addresses the next one is used. Delays are those of
     :class:`nutch2py.support.retry.ServiceRetry`. After ``max_retry_seconds`` without success, or more than
     ``max_overloads`` responses of 429, :class:`IndexingError` is raised. Any other status, the fourth 500 in a row and
-    an error of the type ``fatal_error_type`` raise :class:`RequestRejectedError`.
+    an error of one of the ``fatal_error_types``, which a retry cannot help, raise :class:`RequestRejectedError`.
 
     ``server_name`` and ``property_name``: the server's name and the property of its address, for messages.
     """
@@ -76,7 +76,7 @@ class RetryingClient:
         first_delay: float = 0.25,
         max_overloads: float = math.inf,
         retried_statuses: Collection[int] = (),
-        fatal_error_type: str = "",
+        fatal_error_types: frozenset[str] = frozenset(),
         rejection_class: type[RequestRejectedError] = RequestRejectedError,
     ) -> None:
         self.urls, self.server_name, self.property_name, self.max_retry_seconds = (
@@ -91,7 +91,7 @@ class RetryingClient:
             retried_statuses,
             rejection_class,
         )
-        self.fatal_error_type = fatal_error_type
+        self.fatal_error_types = fatal_error_types
         self._url_index = 0
         self._has_responded = False
 
@@ -132,10 +132,10 @@ class RetryingClient:
             else:
                 self._has_responded = True
                 return result
-            if status == 500:
-                server_errors += _MAX_SERVER_ERRORS + 1 if self.fatal_error_type in failure.error_types else 1
+            server_errors += status == 500
             overloads += status == 429
-            if status and not self._is_transient(status, server_errors):
+            is_fatal = not self.fatal_error_types.isdisjoint(failure.error_types)
+            if status and (is_fatal or not self._is_transient(status, server_errors)):
                 retry.succeeded()
                 raise self.rejection_class(failure)
             tries += 1

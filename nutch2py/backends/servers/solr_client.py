@@ -25,12 +25,16 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+TOO_MANY_CLAUSES = frozenset({"TooManyClauses", "TooManyNestedClauses"})
+"""Lucene's exceptions for a query of more than ``maxClauseCount`` words and fields."""
 _BEFORE_REASON = re.compile(r"^.*?\(HTTP \d{3}\)[: ]*")
 _REASON = re.compile(r"^\[Reason: (.*)\]$")
 _STATE_REPLAYING = 0  # UpdateLog.State
 _CONNECT_SECONDS = 10.0
-_STACK_OVERFLOW = "StackOverflowError"
-"""Solr's exception for input that is too long or nested too deeply: a retry cannot help."""
+_FATAL_ERRORS = frozenset({"StackOverflowError", *TOO_MANY_CLAUSES})
+"""Solr's exceptions for input that is too long or nested too deeply: a retry cannot help."""
+_NO_MACROS = "expandMacros=false"
+"""Otherwise Solr replaces ``${name}`` in the whole body of a request, values of filters included, by parameters."""
 
 
 class SolrRejectedError(RequestRejectedError):
@@ -72,7 +76,7 @@ class SolrClient:
             "solr.server.url",
             max_retry_seconds,
             retried_statuses=(404,),
-            fatal_error_type=_STACK_OVERFLOW,
+            fatal_error_types=_FATAL_ERRORS,
             rejection_class=SolrRejectedError,
         )
         self._pysolr_clients: list[pysolr.Solr] = [
@@ -145,7 +149,7 @@ class SolrClient:
     def search(self, query: str, handler: str = "select", **parameters: Any) -> dict[str, Any]:
         """Return Solr's response to a query."""
         response: dict[str, Any] = self.call_with_retry(
-            lambda solr: solr.search(query, search_handler=handler, **parameters).raw_response
+            lambda solr: solr.search(query, search_handler=handler, expandMacros="false", **parameters).raw_response
         )
         return response
 
@@ -160,7 +164,7 @@ class SolrClient:
 
         body, headers = orjson.dumps(payload), {"Content-Type": "application/json"}
         response: dict[str, Any] = self.call_with_retry(
-            lambda solr: json.loads(solr._send_request("post", path, body, headers))
+            lambda solr: json.loads(solr._send_request("post", f"{path}?{_NO_MACROS}", body, headers))
         )
         return response
 

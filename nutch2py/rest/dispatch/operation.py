@@ -23,7 +23,7 @@ from nutch2py.rest.access.tokens import Caller, Role
 from nutch2py.rest.context import RestContext
 from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.request_body import read_body
-from nutch2py.rest.http_error import HttpError, storage_error
+from nutch2py.rest.http_error import HttpError, describe_publicly, storage_error
 from nutch2py.rest.job_control.job_requests import Identifier, PropertyName
 
 PATH_PARAM_TYPES: Mapping[str, object] = {"id": Identifier, "name": PropertyName}
@@ -89,7 +89,7 @@ class Operation:
             detail = str(getattr(result, "id", ""))
             response = self._build_response(result)
         except (NutchError, msgspec.MsgspecError, OSError) as error:
-            response, detail = error_response(error), str(error)
+            response, detail = error_response(error, is_public=self.role <= Role.SEARCH), str(error)
         if self.allows_cors:
             response.headers.update(authorizer.cors_headers(request))
         method, status = request.method, response.status_code
@@ -195,8 +195,8 @@ class ProblemDetails(msgspec.Struct):
     error: str
 
 
-def error_response(error: Exception) -> Response:
-    """Return the response to a failed or rejected request."""
+def error_response(error: Exception, is_public: bool = False) -> Response:
+    """Return the response to a failed or rejected request. ``is_public``: without details of the server."""
     status, headers = HTTPStatus.INTERNAL_SERVER_ERROR, {}
     if isinstance(error, OSError):
         error = storage_error(error)
@@ -208,6 +208,7 @@ def error_response(error: Exception) -> Response:
         status, headers = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "10"}
     elif isinstance(error, NutchError | msgspec.MsgspecError):
         status = HTTPStatus.BAD_REQUEST
-    message = str(error).encode("utf-8", "replace").decode()
+    text = describe_publicly(error) if is_public and isinstance(error, NutchError) else str(error)
+    message = text.encode("utf-8", "replace").decode()
     body = msgspec.json.encode(ProblemDetails(status.phrase, int(status), message, message))
     return Response(body, status, headers, media_type=PROBLEM_MEDIA_TYPE)

@@ -9,9 +9,10 @@ from urllib.parse import quote
 
 from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
+from nutch2py.backends.servers.elastic_client import TOO_MANY_CLAUSES
 from nutch2py.backends.servers.server_retry import RequestRejectedError
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import IndexingError, InputError
+from nutch2py.errors import IndexingError, QueryError
 from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, elastic_document_id
 from nutch2py.search.engines.explanation_tree import format_tree
 from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest
@@ -19,6 +20,8 @@ from nutch2py.search.engines.server_searcher import (
     LUCENE_SCALE,
     MAX_RESPONSE_SECONDS,
     MAX_RETRY_SECONDS,
+    QUERY_REJECTED_MESSAGE,
+    QUERY_TOO_LONG_MESSAGE,
     ServerSearcher,
     server_field,
 )
@@ -60,7 +63,8 @@ class ElasticSearcher(ServerSearcher):
             if request.start >= _MAX_RESULT_WINDOW:
                 found = self._find(request._replace(start=0, rows=0))
                 if found.total > request.start:
-                    raise InputError(f"results after the first {_MAX_RESULT_WINDOW:,} of {self.url} need a cursor")
+                    reason = f"results after the first {_MAX_RESULT_WINDOW:,}"
+                    raise QueryError(f"{reason} of {self.url} need a cursor", f"{reason} need a cursor")
                 return found
             rows = _MAX_RESULT_WINDOW - request.start
         body: dict[str, Any] = {
@@ -144,10 +148,12 @@ class ElasticSearcher(ServerSearcher):
             raise self._to_error(error) from error
 
     def _to_error(self, rejection: RequestRejectedError) -> Exception:
+        if not TOO_MANY_CLAUSES.isdisjoint(rejection.error_types):
+            return QueryError(f"the search server rejects the query as too long: {rejection}", QUERY_TOO_LONG_MESSAGE)
         if rejection.status == 404:
             return IndexingError(f"no index found at {self.url}: run index first, or correct elastic.index")
         if rejection.status == 400:
-            return InputError(f"the search server does not understand the query: {rejection}")
+            return QueryError(f"the search server does not understand the query: {rejection}", QUERY_REJECTED_MESSAGE)
         return IndexingError(f"the index {self.url} does not respond: {rejection} (HTTP {rejection.status})")
 
 
@@ -213,6 +219,10 @@ def _decode_cursor(cursor: str) -> list[Any]:
         sort_values = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (binascii.Error, ValueError):
         sort_values = None
-    if not (isinstance(sort_values, list) and len(sort_values) == 2 and isinstance(sort_values[0], (int, float))):
+    if not (
+        isinstance(sort_values, list)
+        and [type(value) for value in sort_values[1:]] == [str]
+        and type(sort_values[0]) in (int, float)
+    ):
         raise invalid_cursor()
     return sort_values

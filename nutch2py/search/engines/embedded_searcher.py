@@ -20,7 +20,7 @@ from nutch2py.backends.embedded_index.index_lookup import find_addresses, read_d
 from nutch2py.backends.embedded_index.weight_buckets import WEIGHT_BUCKETS, bucket_boost
 from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import IndexingError, InputError
+from nutch2py.errors import IndexingError, QueryError
 from nutch2py.search.engines.explanation_tree import format_tree
 from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest, PlanSearcher
 from nutch2py.search.query.freshness import Freshness
@@ -149,8 +149,9 @@ class EmbeddedSearcher(PlanSearcher):
                 raise invalid_cursor()
             start = int(request.cursor)
         if request.newest_first and self.index_dir.layout == 1:
-            raise InputError(
-                f"the index {self.index_dir.path} is of the first layout and cannot sort by date: run index -reindex"
+            raise QueryError(
+                f"the index {self.index_dir.path} is of the first layout and cannot sort by date: run index -reindex",
+                "This index cannot sort by date.",
             )
         try:
             if not request.rows and not request.facets:

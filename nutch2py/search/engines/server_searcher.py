@@ -32,6 +32,8 @@ _LANGUAGES_TTL = 60.0  # seconds; how long the languages of an index are cached
 _SUGGESTIONS_TTL = 60.0  # seconds; how long terms and spellings for suggestions are cached
 MAX_RESPONSE_SECONDS, MAX_RETRY_SECONDS = 30.0, 5.0
 """Seconds for one response, and for retries of an unavailable server, while a user waits."""
+QUERY_TOO_LONG_MESSAGE = "The query has too many words: shorten it."
+QUERY_REJECTED_MESSAGE = "The query was not understood."
 _MAX_CACHED_TERMS = 20_000
 LUCENE_SCALE = 1 / 2.2
 """Scale of constant scores: Lucene's BM25 omits the factor k1 + 1 = 2.2, which tantivy's has."""

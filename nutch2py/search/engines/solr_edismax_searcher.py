@@ -8,7 +8,7 @@ from typing import Any
 
 from nutch2py.backends.servers.solr_client import SolrRejectedError
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import IndexingError, InputError
+from nutch2py.errors import IndexingError, InputError, QueryError
 from nutch2py.records.document import clean_text
 from nutch2py.search.engines.solr_searcher import document_fields, open_solr_client, query_error
 from nutch2py.search.query.query_plan import DEFAULT_SEARCH_OPTIONS, SearchOptions
@@ -51,12 +51,16 @@ class SolrEdismaxSearcher:
         """Run a query in Solr's language; the handler supports neither cursors nor sorting by date."""
         started = time.perf_counter()
         if cursor or options.newest_first or options.half_life_days:
-            raise InputError(
-                "this Solr has no term fields, so no cursor, no sorting by date and no freshness: run index -reindex"
+            raise QueryError(
+                "this Solr has no term fields, so no cursor, no sorting by date and no freshness: run index -reindex",
+                "This index has no cursor, no sorting by date and no freshness.",
             )
         filters = options.facet_filters()
         if unknown := [name for name in filters if name not in _FACETS]:
-            raise InputError(f"this Solr has no term fields, so no filter {unknown[0]}: run index -reindex")
+            raise QueryError(
+                f"this Solr has no term fields, so no filter {unknown[0]}: run index -reindex",
+                f"This index has no filter {unknown[0]}.",
+            )
         start, rows = min(max(start, 0), MAX_START), min(max(rows, 0), MAX_ROWS)
         mode = self.collapse_mode if options.collapse_mode is None else options.collapse_mode
         facets: FacetCounts | None = None
@@ -64,7 +68,8 @@ class SolrEdismaxSearcher:
         def find(start: int, rows: int, _: tuple[str, ...] = ()) -> tuple[int, list[Hit]]:
             nonlocal facets
             is_counted = with_facets and facets is None
-            response = self._query_handler(add_filters(query, filters), **_hit_parameters(start, rows, is_counted))
+            parameters = _hit_parameters(start, rows, is_counted) | filter_parameters(filters)
+            response = self._query_handler(query, **parameters)
             if is_counted:
                 facets = _read_facets(response)
             highlighting, found = response.get("highlighting", {}), response["response"]
@@ -129,21 +134,16 @@ class SolrEdismaxSearcher:
         self.client.close()
 
 
-def add_filters(query: str, filters: dict[str, str]) -> str:
-    """Return the query with its filters as ``+field:"value"``.
+def filter_parameters(filters: dict[str, str]) -> dict[str, Any]:
+    """Return Solr's parameters of filters. Values are parameters of their own, which no query parser reads.
 
-    >>> add_filters("a OR b", {"lang": "zh"})
-    '(a OR b) +lang:"zh"'
+    >>> filter_parameters({"lang": "zh"})
+    {'fq': ['{!field f=lang v=$filter_lang}'], 'filter_lang': 'zh'}
     """
     if not filters:
-        return query
-    parts = [f"+{name}:{quote_value(value)}" for name, value in filters.items()]
-    return " ".join([f"({query})", *parts])
-
-
-def quote_value(value: str) -> str:
-    """Return a value in quotes, without quotes and backslashes."""
-    return '"' + value.replace("\\", "").replace('"', "") + '"'
+        return {}
+    queries = [f"{{!field f={name} v=$filter_{name}}}" for name in filters]
+    return {"fq": queries, **{f"filter_{name}": clean_text(value) for name, value in filters.items()}}
 
 
 _OFF = {"hl": "false", "facet": "false", "spellcheck": "false"}

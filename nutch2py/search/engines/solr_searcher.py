@@ -8,19 +8,22 @@ from typing import Any
 from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.solr_client import (
+    TOO_MANY_CLAUSES,
     SolrClient,
     SolrRejectedError,
     resolve_solr_addresses,
     solr_credentials,
 )
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import IndexingError, InputError, NutchError
+from nutch2py.errors import IndexingError, NutchError, QueryError
 from nutch2py.records.document import clean_text
 from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest
 from nutch2py.search.engines.server_searcher import (
     LUCENE_SCALE,
     MAX_RESPONSE_SECONDS,
     MAX_RETRY_SECONDS,
+    QUERY_REJECTED_MESSAGE,
+    QUERY_TOO_LONG_MESSAGE,
     ServerSearcher,
     server_field,
 )
@@ -155,9 +158,11 @@ def open_solr_client(conf: Configuration) -> SolrClient:
 
 
 def query_error(client: SolrClient, rejection: SolrRejectedError) -> NutchError:
-    """Return the error of a rejected query: InputError when the query is invalid, else IndexingError."""
+    """Return the error of a rejected query: QueryError when the query is the cause, else IndexingError."""
+    if not TOO_MANY_CLAUSES.isdisjoint(rejection.error_types):
+        return QueryError(f"Solr at {client.url} rejects the query as too long: {rejection}", QUERY_TOO_LONG_MESSAGE)
     if rejection.status == 400:
-        return InputError(f"Solr does not understand the query: {rejection}")
+        return QueryError(f"Solr does not understand the query: {rejection}", QUERY_REJECTED_MESSAGE)
     return IndexingError(f"Solr at {client.url} cannot run the query: {rejection}")
 
 

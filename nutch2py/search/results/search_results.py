@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from nutch2py.records.document import clean_text
 from nutch2py.search.results.facets import FacetCounts
 from nutch2py.search.results.snippet import Snippet
+from nutch2py.support.terminal import StyledText
 
 MAX_ROWS = 1_000
 MAX_START = 100_000
@@ -145,14 +146,14 @@ def strip_bidi_controls(text: str) -> str:
     return text if text.isascii() else text.translate(_BIDI_CONTROLS)
 
 
-def format_for_terminal(result: SearchResult, color: bool = False) -> str:
+def format_for_terminal(result: SearchResult, color: bool = False) -> StyledText:
     """Return the result as text: title, URL, snippet and score of each hit, with bold highlights if ``color``.
 
     Control characters of page texts are replaced, so that a page cannot control the terminal.
     """
     if not result.hits:
         more = f"no hit from {result.start + 1} on, of {result.total}" if result.total else "no document matches"
-        return f"{more} {replace_unprintable(result.query)!r} ({result.millis:.1f} ms)\n"
+        return StyledText(f"{more} {replace_unprintable(result.query)!r} ({result.millis:.1f} ms)\n")
     bold, link, dim, plain = ("\x1b[1m", "\x1b[36m", "\x1b[2m", "\x1b[0m") if color else ("", "", "", "")
     before, after = ("\x1b[1;33m", "\x1b[0m") if color else ("", "")
     first = result.start + 1
@@ -171,7 +172,7 @@ def format_for_terminal(result: SearchResult, color: bool = False) -> str:
             lines.append(f"   {snippet.highlight(before, after)}")
         if hit.more:
             lines.append(f"   {dim}{hit.more:,} more like this{plain}")
-    return "\n".join([*lines, *(["", result.note] if result.note else [])]) + "\n"
+    return StyledText("\n".join([*lines, *(["", result.note] if result.note else [])]) + "\n")
 
 
 def replace_unprintable(text: str) -> str:
