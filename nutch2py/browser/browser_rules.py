@@ -19,7 +19,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.plugins.loading import plugin_selector
 from nutch2py.url.java_url import parse_url
-from nutch2py.url.rule_files import RuleFile, check_regex_complexity, read_rules_file
+from nutch2py.url.regex.regex_complexity import check_regex_complexity
+from nutch2py.url.rule_files import RuleFile, read_rules_file
 
 _MAX_SCROLLS = 1000
 _MAX_DELAY_SECONDS = 3600.0

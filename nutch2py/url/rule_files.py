@@ -1,21 +1,14 @@
-"""Reads the rule files of normalizers and filters, and reports errors in them.
-
-Expressions with more than linear time in the length of a URL are reported when they are read
-(``urlfilter.regex.unsafe``), since a page can contain a link that exploits them.
-"""
+"""Reads the rule files of normalizers and filters, and reports errors in them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
-from nutch2py.support.reporting import Reporter, current_reporter, warn
 from nutch2py.url.regex.java_regex import compile_java
-from nutch2py.url.regex.regex_complexity import RegexComplexity, estimate_complexity
 
 
 class RuleFile(NamedTuple):
@@ -41,48 +34,6 @@ class RuleFile(NamedTuple):
             return compile_java(pattern)
         except ValueError as error:
             raise self.error(number, f"{pattern!r} is not a usable regular expression ({error})") from None
-
-
-def check_regex_complexity(
-    conf: Configuration, name: str, patterns: Iterable[tuple[str, re.Pattern[str]]], *, fullmatch: bool = False
-) -> None:
-    """Report the patterns with more than linear time, by ``urlfilter.regex.unsafe``: ``warn`` or ``refuse``.
-
-    Args:
-        conf: The configuration.
-        name: Name of the rule file.
-        patterns: Pairs of a location, such as ``line 7``, and a pattern.
-        fullmatch: The patterns must match the whole URL.
-
-    Raises:
-        ConfigurationError: The property is ``refuse`` and a pattern takes more than linear time.
-    """
-    mode = conf.get_trimmed("urlfilter.regex.unsafe", "warn").lower()
-    if mode not in {"warn", "refuse"}:
-        raise ConfigurationError(f"property urlfilter.regex.unsafe is {mode!r}: set it to warn or refuse")
-    estimates = [(location, estimate_complexity(pattern, fullmatch)) for location, pattern in patterns]
-    for complexity, problem in _COMPLEXITY_MESSAGES:
-        locations = ", ".join(location for location, found in estimates if found == complexity)
-        if locations and mode == "refuse":
-            raise ConfigurationError(
-                f"{name}, {locations}: {problem}: {_REMEDY}, or set urlfilter.regex.unsafe to warn"
-            )
-        if locations:
-            _warn_once(current_reporter(), f"{name}, {locations}: {problem}: {_REMEDY}")
-
-
-_COMPLEXITY_MESSAGES = (
-    (RegexComplexity.EXPONENTIAL, "the time that the expression takes can double with each character of a URL"),
-    (RegexComplexity.POLYNOMIAL, "the time that the expression takes can grow with the square of a URL's length"),
-)
-_REMEDY = "let no two repeats read the same text, begin with ^, or give repeats a bound"
-
-
-@lru_cache(maxsize=1024)
-def _warn_once(reporter: Reporter | None, message: str) -> None:
-    """Log a warning once per reporter: every scope and task of a process reads the same files."""
-    del reporter
-    warn(message)
 
 
 def read_rules(conf: Configuration, prefix: str, default_file: str) -> RuleFile:

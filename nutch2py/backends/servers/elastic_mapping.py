@@ -1,4 +1,4 @@
-"""ElasticMapping: the fields of an index of Elasticsearch or OpenSearch, and whether they accept documents."""
+"""Mappings of Elasticsearch and OpenSearch: the definition of a new index, and whether fields accept documents."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from nutch2py.backends.index_fields import TERMS_PREFIX
 from nutch2py.backends.servers.index_schema import DATE_FIELDS, IndexField, IndexSchema
+from nutch2py.conf.configuration import Configuration, data_dir
+from nutch2py.errors import ConfigurationError
 
 _TEXT_TYPES = ("text", "match_only_text", "search_as_you_type")
 _STRING_TYPES = ("keyword", "wildcard", "constant_keyword")
@@ -100,3 +102,25 @@ def _kind_of_type(name: str) -> str:
     if name in _OBJECT_TYPES:
         return "object"
     return name if name == "boolean" else "other"
+
+
+def read_index_definition(conf: Configuration) -> bytes:
+    """Return settings and mappings of a new index as JSON (``elastic.index.file``).
+
+    Raises:
+        ConfigurationError: The file is missing or invalid.
+    """
+    import orjson
+
+    name = conf.get_trimmed("elastic.index.file")
+    path = conf.resource(name) if name else data_dir("schema") / "elastic" / "index.json"
+    if path is None:
+        raise ConfigurationError(
+            f"elastic.index.file is {name}, which is not in the configuration folder: put it there"
+        )
+    try:
+        definition = path.read_bytes()
+        orjson.loads(definition)
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise ConfigurationError(f"cannot read {path}: {error}: repair the file's JSON") from error
+    return definition

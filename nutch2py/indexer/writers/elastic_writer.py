@@ -16,10 +16,10 @@ from nutch2py.backends.servers.elastic_client import (
     ElasticClient,
     parse_elastic_addresses,
 )
-from nutch2py.backends.servers.elastic_mapping import ElasticMapping
+from nutch2py.backends.servers.elastic_mapping import ElasticMapping, read_index_definition
 from nutch2py.backends.servers.index_schema import collect_new_columns
 from nutch2py.backends.servers.server_retry import RequestRejectedError
-from nutch2py.conf.configuration import Configuration, data_dir
+from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import WriterParameters, missing_id_error
 from nutch2py.indexer.search_fields import TermsFieldBuilder, strip_terms_fields
@@ -97,7 +97,6 @@ class ElasticIndexWriter(ServerIndexWriter):
         if self.ca_file and not Path(self.ca_file).is_file():
             raise ConfigurationError(f"elastic.tls.ca names {self.ca_file}, which is not a file: correct the path")
         self._terms_builder, self._weights = TermsFieldBuilder(conf), DocumentWeights(conf)
-        self.index_file = conf.get_trimmed("elastic.index.file")
         self._conf = conf
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
@@ -257,7 +256,7 @@ class ElasticIndexWriter(ServerIndexWriter):
             return
         response = self._call_server("read mapping", self.client.get_mappings)
         if response is None and create:
-            definition = self._read_index_definition()
+            definition = read_index_definition(self._conf)
             self._call_server("create index", lambda: self.client.create_index(definition))
             response = self._call_server("read mapping", self.client.get_mappings)
         self._mappings = [ElasticMapping(each) for each in (response or {}).values()]
@@ -286,23 +285,6 @@ class ElasticIndexWriter(ServerIndexWriter):
                 f"{ELASTIC_SERVER_NAME} rejects a request to {self.client.url} ({action}): "
                 f"{error} (HTTP {error.status})"
             ) from error
-
-    def _read_index_definition(self) -> bytes:
-        """Return the JSON of a new index; raise ConfigurationError when the file is missing or invalid."""
-        import orjson
-
-        shipped = data_dir("schema") / "elastic" / "index.json"
-        path = self._conf.resource(self.index_file) if self.index_file else shipped
-        if path is None:
-            raise ConfigurationError(
-                f"elastic.index.file is {self.index_file}, which is not in the configuration folder: put it there"
-            )
-        try:
-            definition = path.read_bytes()
-            orjson.loads(definition)
-        except (OSError, orjson.JSONDecodeError) as error:
-            raise ConfigurationError(f"cannot read {path}: {error}: repair the file's JSON") from error
-        return definition
 
 
 def elastic_document_id(document_id: str) -> str:

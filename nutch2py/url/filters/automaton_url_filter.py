@@ -13,7 +13,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import URLFilter
 from nutch2py.url.filters.regex_url_filter import SignedRule, parse_signed_rules
 from nutch2py.url.java_url import parse_url
-from nutch2py.url.rule_files import RuleFile, check_regex_complexity, read_rules
+from nutch2py.url.regex.regex_complexity import check_regex_complexity
+from nutch2py.url.rule_files import RuleFile, read_rules
 from nutch2py.url.url_parts import domain_of_host
 
 _REPEAT = re.compile(r"[?*+]|\{[0-9]+(?:,[0-9]*)?\}")

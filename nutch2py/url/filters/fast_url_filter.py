@@ -20,7 +20,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.interfaces import URLFilter
 from nutch2py.url.java_url import JavaURL, parse_url
-from nutch2py.url.rule_files import RuleFile, check_regex_complexity, read_rules
+from nutch2py.url.regex.regex_complexity import check_regex_complexity
+from nutch2py.url.rule_files import RuleFile, read_rules
 from nutch2py.url.url_parts import parent_domains
 
 _CATCH_ALL = frozenset({".*", ".?"})

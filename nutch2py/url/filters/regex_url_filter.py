@@ -13,8 +13,9 @@ from typing import NamedTuple
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import URLFilter
 from nutch2py.url.java_url import parse_url
+from nutch2py.url.regex.regex_complexity import check_regex_complexity
 from nutch2py.url.regex.regex_prefilter import Prefilter, build_prefilter
-from nutch2py.url.rule_files import RuleFile, check_regex_complexity, read_rules
+from nutch2py.url.rule_files import RuleFile, read_rules
 from nutch2py.url.url_parts import domain_of_host
 
 

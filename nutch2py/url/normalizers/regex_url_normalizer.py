@@ -15,8 +15,9 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.interfaces import URLNormalizer
 from nutch2py.url.regex.java_regex import compile_java, translate_replacement
+from nutch2py.url.regex.regex_complexity import check_regex_complexity
 from nutch2py.url.regex.regex_prefilter import Prefilter, build_prefilter
-from nutch2py.url.rule_files import RuleFile, check_regex_complexity, read_rules, read_rules_file
+from nutch2py.url.rule_files import RuleFile, read_rules, read_rules_file
 
 
 class _Rule(NamedTuple):

@@ -1,5 +1,8 @@
 """Estimates the worst-case time complexity of a regular expression in :mod:`re` without running it.
 
+Rules with more than linear time in the length of a URL are reported when they are read (``urlfilter.regex.unsafe``),
+since a page can contain a link that exploits them.
+
 :mod:`re` backtracks: an expression that can match a text in several ways may try all of them before it fails. The time
 of ``(a+)+$`` doubles with each character, that of ``a+b`` is quadratic. The position automaton of an expression
 (Glushkov) shows this: the time is exponential if a word leads from a position back to itself in two ways, and
@@ -14,9 +17,14 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterable
 from enum import IntEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
+
+from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import ConfigurationError
+from nutch2py.support.reporting import Reporter, current_reporter, warn
 
 ParsedItem = tuple[object, Any]
 """An operation of :mod:`re`'s parser and its argument, the type of which depends on the operation."""
@@ -322,3 +330,45 @@ def _category(name: str) -> int:
     letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rpartition("_")[2]]
     test = re.compile(f"\\{letter.upper() if '_NOT_' in name else letter}", re.ASCII)
     return _union(1 << code for code in range(_CHARACTERS - 1) if test.match(chr(code))) | 1 << _CHARACTERS - 1
+
+
+def check_regex_complexity(
+    conf: Configuration, name: str, patterns: Iterable[tuple[str, re.Pattern[str]]], *, fullmatch: bool = False
+) -> None:
+    """Report the patterns with more than linear time, by ``urlfilter.regex.unsafe``: ``warn`` or ``refuse``.
+
+    Args:
+        conf: The configuration.
+        name: Name of the rule file.
+        patterns: Pairs of a location, such as ``line 7``, and a pattern.
+        fullmatch: The patterns must match the whole URL.
+
+    Raises:
+        ConfigurationError: The property is ``refuse`` and a pattern takes more than linear time.
+    """
+    mode = conf.get_trimmed("urlfilter.regex.unsafe", "warn").lower()
+    if mode not in {"warn", "refuse"}:
+        raise ConfigurationError(f"property urlfilter.regex.unsafe is {mode!r}: set it to warn or refuse")
+    estimates = [(location, estimate_complexity(pattern, fullmatch)) for location, pattern in patterns]
+    for complexity, problem in _COMPLEXITY_MESSAGES:
+        locations = ", ".join(location for location, found in estimates if found == complexity)
+        if locations and mode == "refuse":
+            raise ConfigurationError(
+                f"{name}, {locations}: {problem}: {_REMEDY}, or set urlfilter.regex.unsafe to warn"
+            )
+        if locations:
+            _warn_once(current_reporter(), f"{name}, {locations}: {problem}: {_REMEDY}")
+
+
+_COMPLEXITY_MESSAGES = (
+    (RegexComplexity.EXPONENTIAL, "the time that the expression takes can double with each character of a URL"),
+    (RegexComplexity.POLYNOMIAL, "the time that the expression takes can grow with the square of a URL's length"),
+)
+_REMEDY = "let no two repeats read the same text, begin with ^, or give repeats a bound"
+
+
+@lru_cache(maxsize=1024)
+def _warn_once(reporter: Reporter | None, message: str) -> None:
+    """Log a warning once per reporter: every scope and task of a process reads the same files."""
+    del reporter
+    warn(message)
