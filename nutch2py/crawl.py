@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nutch2py.conf.property_ranges import COUNT, DAYS, NumberRange
+from nutch2py.conf.property_ranges import COUNT, DAYS, check_number
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.errors import UsageError
 from nutch2py.support.temp_dirs import temp_dir
@@ -64,7 +64,7 @@ class Crawl(CrawlReader):
     def generate(
         self,
         *,
-        top_n: int = 0,
+        top_n: int | None = None,
         add_days: float = 0,
         filter_urls: bool = True,
         normalize: bool = True,
@@ -76,8 +76,8 @@ class Crawl(CrawlReader):
         Generating an open batch again changes nothing. Counters are in the group ``generator``.
 
         Args:
-            top_n: Maximum number of URLs, 0 for unlimited.
-            add_days: Days to add to the current time.
+            top_n: Maximum number of URLs, None for unlimited; 0 selects none, as in Nutch.
+            add_days: Days to add to the current time when it is decided which rows are due.
             filter_urls: Whether to apply URL filters again.
             normalize: Whether to apply URL normalizers again.
             sitemap: Select sitemaps, and only these.
@@ -85,8 +85,9 @@ class Crawl(CrawlReader):
         """
         from nutch2py.jobs.generate.generate_job import generate
 
-        _check_number("top_n", top_n, COUNT)
-        _check_number("add_days", add_days, DAYS)
+        if top_n is not None:
+            check_number("top_n", top_n, COUNT)
+        check_number("add_days", add_days, DAYS)
         with self._use_reporter():
             return generate(
                 self.conf,
@@ -143,8 +144,8 @@ class Crawl(CrawlReader):
         """
         from nutch2py.jobs.fetch.fetch_job import fetch
 
-        _check_number("threads", threads, COUNT)
-        _check_number("num_tasks", num_tasks, COUNT)
+        check_number("threads", threads, COUNT)
+        check_number("num_tasks", num_tasks, COUNT)
         with self._use_reporter():
             return fetch(
                 self.conf,
@@ -323,10 +324,3 @@ def _write_lines_file(lines: str | Path | Iterable[str]) -> Iterator[str]:
                 raise UsageError(f"a line is {line!r:.100}, which is not text: give lines as str")
         path.write_text("".join(f"{line.rstrip()}\n" for line in lines), encoding="utf-8")
         yield str(path)
-
-
-def _check_number(name: str, value: object, allowed: NumberRange) -> None:
-    """Raise UsageError unless an argument is a number in a range; booleans are not numbers."""
-    kinds = (int,) if allowed.integer else (int, float)
-    if not isinstance(value, kinds) or isinstance(value, bool) or not allowed.contains(value):
-        raise UsageError(f"{name} is {value!r}: give {allowed}")

@@ -151,8 +151,8 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
     [
         (["generate", "-topN", "-5"], "'-5' is not a whole number of 0 or more"),
         (["generate", "-topN", "1e3"], "'1e3' is not a whole number of 0 or more"),
-        (["generate", "-adddays", "nan"], "'nan' is not a number of days"),
-        (["generate", "-adddays", "inf"], "'inf' is not a number of days"),
+        (["generate", "-adddays", "nan"], "'nan' is not a number of days from -36,500 to 36,500"),
+        (["generate", "-adddays", "inf"], "'inf' is not a number of days from -36,500 to 36,500"),
         (["generate", "-batchId=-all"], "-all means every batch, and cannot be the id of one: give another"),
         (["generate", "-batchId", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
         (["generate", "-batchId=-x"], "'-x' is no batch id, which begins with no '-': name a batch or -all"),
@@ -163,7 +163,7 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
         (["fetch", "b", "-threads", "-1"], "'-1' is not a whole number of 0 or more"),
         (["readdb", "-stats", "-D", "a=\udcff"], "the value of -D 'a' is not UTF-8: write it in UTF-8"),
         (["parse", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
-        (["createtable", "-splits", "-3"], "'-3' is not a whole number of 0 or more"),
+        (["createtable", "-splits", "-3"], "'-3' is not a whole number of 1 or more"),
         (["search", "word", "-rows", "-1"], "'-1' is not a whole number of 0 or more"),
         (
             ["pagerank", "-D", "pagerank.iterations=-1"],

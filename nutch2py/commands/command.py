@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from nutch2py.conf.property_ranges import DAYS, LONG_MAX, PROPERTY_RANGES, NumberRange
 from nutch2py.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,34 +66,43 @@ def open_printing_crawl(conf: Configuration) -> Crawl:
     return Crawl.for_console(conf)
 
 
-def non_negative_int(text: str) -> int:
-    """Return the number in an argument; reject a negative one."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
-    return number
+class NumberArgument:
+    """Type of an option that takes a number; docs/numbers.md lists all of them with the meaning of 0.
+
+    Args:
+        allowed: The accepted numbers.
+        wanted: What the error asks for, "a whole number of 1 or more".
+        checked_by_property: The value becomes that of a property, whose range is checked where it is read; the
+            argument stays text.
+    """
+
+    def __init__(self, allowed: NumberRange, wanted: str = "", *, checked_by_property: bool = False) -> None:
+        self.allowed, self._wanted, self.checked_by_property = allowed, wanted or str(allowed), checked_by_property
+
+    def __call__(self, text: str) -> float | str:
+        """Return the number in an argument; reject one out of the range."""
+        if self.checked_by_property:
+            return text
+        try:
+            number = int(text) if self.allowed.integer else float(text)
+        except ValueError:
+            number = math.nan
+        if not self.allowed.contains(number) or "_" in text:
+            raise argparse.ArgumentTypeError(f"{text!r} is not {self._wanted}")
+        return number
 
 
-def finite_days(text: str) -> float:
-    """Return a number of days, which may be negative but must be finite."""
-    try:
-        days = float(text)
-    except ValueError:
-        days = math.nan
-    if not math.isfinite(days):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days")
-    return days
+non_negative_int = NumberArgument(NumberRange(0, LONG_MAX), "a whole number of 0 or more")
+positive_int = NumberArgument(NumberRange(1, LONG_MAX), "a whole number of 1 or more")
+port_number = NumberArgument(NumberRange(0, 65535))
+share = NumberArgument(NumberRange(0, 1, False))
+finite_days = NumberArgument(DAYS, "a number of days from -36,500 to 36,500")
+positive_days = NumberArgument(NumberRange(1e-6, 36_500, False), "a number of days above 0 and up to 36,500")
 
 
-def positive_days(text: str) -> float:
-    """Return a number of days above 0, at most 36,500."""
-    days = finite_days(text)
-    if not 0 < days <= 36_500:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days above 0 and up to 36,500")
-    return days
+def property_number(name: str) -> NumberArgument:
+    """Return the type of an option that sets a property."""
+    return NumberArgument(PROPERTY_RANGES[name], checked_by_property=True)
 
 
 def add_batch_options(parser: argparse.ArgumentParser, reindex: bool = False) -> None:

@@ -21,13 +21,25 @@ NOTHING_TO_DO = 1
 def _crawl_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("urls", nargs="+", metavar="URL", help="seeds: URLs, hosts, or files of URLs")
     parser.add_argument(
-        "-depth", "--depth", type=non_negative_int, metavar="N", help="maximum number of links from a seed (unlimited)"
+        "-depth",
+        "--depth",
+        type=non_negative_int,
+        metavar="N",
+        help="maximum number of links from a seed (unlimited); 0: seeds only",
     )
     parser.add_argument(
-        "-pages", "--pages", type=non_negative_int, metavar="N", help="maximum number of URLs to fetch (unlimited)"
+        "-pages",
+        "--pages",
+        type=non_negative_int,
+        metavar="N",
+        help="maximum number of URLs to fetch (unlimited); 0: rejected",
     )
     parser.add_argument(
-        "-time", "--time", type=non_negative_int, metavar="MIN", help="maximum minutes of fetching (unlimited)"
+        "-time",
+        "--time",
+        type=non_negative_int,
+        metavar="MIN",
+        help="maximum minutes of fetching (unlimited); 0: rejected",
     )
     parser.add_argument(
         "-stay", "--stay", choices=_SCOPES, default="host", help="follow links within: host (the default), domain, the "

@@ -14,6 +14,8 @@ from nutch2py.commands.command import (
     non_negative_int,
     open_printing_crawl,
     positive_days,
+    positive_int,
+    property_number,
     selected_batch,
 )
 
@@ -36,7 +38,7 @@ def _pagerank_options(parser: argparse.ArgumentParser) -> None:
         "--iterations",
         type=non_negative_int,
         metavar="N",
-        help="number of iterations (pagerank.iterations, 20)",
+        help="number of iterations (pagerank.iterations, 20); 0: every page keeps the initial rank",
     )
     parser.add_argument("-classic", "--classic", action="store_true", help="give all links the same weight")
     parser.add_argument("-linkrank", "--linkrank", action="store_true", help="like Nutch 1's LinkRank, by link.*")
@@ -84,7 +86,13 @@ def _dedup_options(parser: argparse.ArgumentParser) -> None:
         "-compareOrder", "--compare-order", metavar="list", help="order of criteria: score,fetchTime,urlLength"
     )
     parser.add_argument("-simhash", "--simhash", action="store_true", help="also near-duplicate texts")
-    parser.add_argument("-threshold", "--threshold", metavar="bits", help="bits in which SimHashes may differ (3)")
+    parser.add_argument(
+        "-threshold",
+        "--threshold",
+        type=property_number("deduplication.simhash.threshold"),
+        metavar="bits",
+        help="bits in which SimHashes may differ (3); 0: equal SimHashes only",
+    )
 
 
 def _dedup(args: Arguments, conf: Configuration) -> int:
@@ -130,10 +138,15 @@ def _solrclean(args: Arguments, conf: Configuration) -> int:
 def _search_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="+", help='words, "phrases", -excluded, field:value')
     parser.add_argument(
-        "-rows", "--rows", type=non_negative_int, default=10, metavar="N", help="number of hits shown (10)"
+        "-rows",
+        "--rows",
+        type=non_negative_int,
+        default=10,
+        metavar="N",
+        help="number of hits shown (10); 0: only their count",
     )
     parser.add_argument(
-        "-start", "--start", type=non_negative_int, default=0, metavar="N", help="number of hits to skip (0)"
+        "-start", "--start", type=non_negative_int, default=0, metavar="N", help="number of hits to skip (0); 0: none"
     )
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
     parser.add_argument("-solr", "--solr", action="store_true", help="search in Solr (search.backend=solr)")
@@ -173,7 +186,7 @@ def _evaluate_options(parser: argparse.ArgumentParser) -> None:
         help="its first group in a URL is the document's id in -qrels and -run (default: the URL)",
     )
     parser.add_argument(
-        "-n", "--results", type=non_negative_int, default=20, metavar="N", help="number of results to evaluate (20)"
+        "-n", "--results", type=positive_int, default=20, metavar="N", help="number of results to evaluate (20)"
     )
     parser.add_argument("-json", "--json", action="store_true", help="print one JSON object, for programs")
     parser.add_argument("-unjudged", "--unjudged", metavar="FILE", help="append results without a judgement to a file")
@@ -200,7 +213,7 @@ def _searchlog_options(parser: argparse.ArgumentParser) -> None:
         "-days", "--days", type=positive_days, default=30.0, metavar="N", help="days before now that are counted (30)"
     )
     parser.add_argument(
-        "-top", "--top", type=non_negative_int, default=20, metavar="N", help="number of queries per list (20)"
+        "-top", "--top", type=positive_int, default=20, metavar="N", help="number of queries per list (20)"
     )
     parser.add_argument(
         "-source", "--source", choices=("page", "api"), help="only searches of the search page, or of the search API"

@@ -54,7 +54,7 @@ def _freegen(args: Arguments, conf: Configuration) -> int:
 
 def _generate_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-topN", "--top-n", type=non_negative_int, default=0, metavar="N", help="maximum number of URLs"
+        "-topN", "--top-n", type=non_negative_int, metavar="N", help="maximum number of URLs (unlimited); 0: none"
     )
     parser.add_argument("-noFilter", "--no-filter", action="store_true", help="do not filter URLs")
     parser.add_argument("-noNorm", "--no-norm", action="store_true", help="do not normalize URLs")
@@ -64,7 +64,7 @@ def _generate_options(parser: argparse.ArgumentParser) -> None:
         type=finite_days,
         default=0,
         metavar="numDays",
-        help="days to add to the current time",
+        help="days to add to the current time when it is decided what is due; 0: due now; negative: due before",
     )
     parser.add_argument("-sitemap", "--sitemap", action="store_true", help="generate sitemaps, and only these")
     parser.add_argument(
@@ -92,11 +92,16 @@ def _fetch_options(parser: argparse.ArgumentParser) -> None:
         type=non_negative_int,
         default=0,
         metavar="N",
-        help="concurrent requests per fetch task",
+        help="concurrent requests per fetch task; 0: fetcher.threads.fetch",
     )
     parser.add_argument("-resume", "--resume", action="store_true", help="skip what an interrupted fetch has done")
     parser.add_argument(
-        "-numTasks", "--num-tasks", type=non_negative_int, default=0, metavar="N", help="number of fetch tasks"
+        "-numTasks",
+        "--num-tasks",
+        type=non_negative_int,
+        default=0,
+        metavar="N",
+        help="number of fetch tasks; 0: mapreduce.job.reduces",
     )
     parser.add_argument("-sitemap", "--sitemap", action="store_true", help="fetch sitemaps, and only these")
     parser.add_argument(

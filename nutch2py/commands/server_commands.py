@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from nutch2py.commands.command import Arguments, Command, non_negative_int
+from nutch2py.commands.command import Arguments, Command, NumberArgument, port_number
+from nutch2py.conf.property_ranges import NumberRange
 
 if TYPE_CHECKING:
     from nutch2py.conf.configuration import Configuration
@@ -15,7 +16,7 @@ _LEVELS = ("ALL", "TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL", "OFF")
 
 
 def _serve_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-port", "--port", type=non_negative_int, metavar="N", help="port (serve.port, 8080)")
+    parser.add_argument("-port", "--port", type=port_number, metavar="N", help="port (serve.port, 8080); 0: a free one")
     parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (serve.host, 127.0.0.1)")
 
 
@@ -30,7 +31,9 @@ def _serve(args: Arguments, conf: Configuration) -> int:
 
 
 def _nutchserver_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-port", "--port", type=non_negative_int, metavar="N", help="port (nutchserver.port, 8081)")
+    parser.add_argument(
+        "-port", "--port", type=port_number, metavar="N", help="port (nutchserver.port, 8081); 0: a free one"
+    )
     parser.add_argument("-host", "--host", metavar="ADDRESS", help="address (nutchserver.host, 127.0.0.1)")
     parser.add_argument("-log", "--log", choices=_LEVELS, metavar="LEVEL", help="log requests: DEBUG, INFO, …")
     parser.add_argument(
@@ -58,8 +61,12 @@ def _token_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("-role", "--role", choices=_ROLES, default="read", help="role of the token (default: read)")
     what.add_argument("-remove", "--remove", action="store_true", help="remove the token of this name")
-    parser.add_argument("-rate", "--rate", metavar="N", help="requests per second; 0: unlimited "
-                        "(default: rest.requests.per.second)")  # fmt: skip
+    parser.add_argument("-rate", "--rate", type=_RATE, metavar="N", help="requests per second; 0: unlimited; "
+                        "without it: rest.requests.per.second")  # fmt: skip
+
+
+_RATE = NumberArgument(NumberRange(0, 1_000_000, False), checked_by_property=True)
+"""Checked by ``rest.access.tokens.parse_rate``."""
 
 
 def _token(args: Arguments, conf: Configuration) -> int:

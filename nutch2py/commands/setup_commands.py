@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from nutch2py.commands.command import Arguments, Command
+from nutch2py.commands.command import Arguments, Command, property_number
 from nutch2py.commands.completion import SHELLS, completion_script
+from nutch2py.conf.property_ranges import PROPERTY_RANGES
 
 if TYPE_CHECKING:
     from nutch2py.conf.configuration import Configuration
@@ -41,15 +42,16 @@ _INIT_PROPERTIES = {
     "email": ("http.agent.email", "ADDRESS", "contact address for site owners"),
     "store": ("storage.data.store", "WHERE", "embedded:FOLDER or hbase://HOST:PORT"),
     "solr": ("solr.server.url", "URL", "the Solr collection to send documents to"),
-    "delay": ("fetcher.server.delay", "SECONDS", "between two requests to a server"),
+    "delay": ("fetcher.server.delay", "SECONDS", "between two requests to a server; 0: none"),
 }
 
 
 def _init_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", help="the folder to create")
     parser.add_argument("seeds", nargs="*", metavar="URL", help="seed URLs, for a seed file in the folder")
-    for option, (_, metavar, help_text) in _INIT_PROPERTIES.items():
-        parser.add_argument(f"-{option}", f"--{option}", metavar=metavar, help=help_text)
+    for option, (name, metavar, help_text) in _INIT_PROPERTIES.items():
+        number = property_number(name) if name in PROPERTY_RANGES else str
+        parser.add_argument(f"-{option}", f"--{option}", type=number, metavar=metavar, help=help_text)
 
 
 def _init(args: Arguments, conf: Configuration) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nutch2py.commands.command import Arguments, Command, non_negative_int, open_printing_crawl
+from nutch2py.commands.command import Arguments, Command, non_negative_int, open_printing_crawl, positive_int, share
 from nutch2py.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-most",
         "--most",
-        type=non_negative_int,
+        type=positive_int,
         default=100,
         metavar="N",
         help="with -by: the N largest values of each (100)",
@@ -64,10 +64,15 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
         type=non_negative_int,
         default=0,
         metavar="N",
-        help="with -dump: only rows that failed at least N times",
+        help="with -dump: only rows that failed at least N times; 0: all",
     )
     parser.add_argument(
-        "-sample", "--sample", type=float, default=1.0, metavar="part", help="with -dump: approximate share of the rows"
+        "-sample",
+        "--sample",
+        type=share,
+        default=1.0,
+        metavar="part",
+        help="with -dump: approximate share of the rows; 0: none",
     )
     for name in ("content", "headers", "links", "text"):
         parser.add_argument(f"-{name}", f"--{name}", action="store_true", help=f"print the {name}, too")
@@ -99,8 +104,7 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
         by = list(dict.fromkeys(args.by))
         if args.last and (args.exact or args.sort or by or args.quantiles):
             raise UsageError("-last reads no row: leave out -exact, -sort, -by and -quantiles")
-        limit = max(1, args.most)
-        parameters = BreakdownParameters(by=by, most=limit, quantiles=args.quantiles, now=now_ms(), sort=args.sort)
+        parameters = BreakdownParameters(by=by, most=args.most, quantiles=args.quantiles, now=now_ms(), sort=args.sort)
         return readdb_commands.print_stats(conf, parameters, args.exact, form, args.last)
     if args.top_n is not None:
         return readdb_commands.print_top_pages(conf, *_parse_top_n(args.top_n), form)
@@ -204,7 +208,7 @@ def _importtable(args: Arguments, conf: Configuration) -> int:
 
 def _createtable_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-splits", "--splits", type=non_negative_int, default=1, metavar="N", help="number of regions (HBase)"
+        "-splits", "--splits", type=positive_int, default=1, metavar="N", help="number of regions (HBase)"
     )
     parser.add_argument("-seeds", "--seeds", metavar="url_dir", help="derive the regions from the row keys of seeds")
     parser.add_argument("-sample", "--sample", metavar="store", help="derive the regions from the table in this store")
@@ -254,7 +258,7 @@ def _unlock(args: Arguments, conf: Configuration) -> int:
 
 
 def _jobs_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-topN", "--top-n", type=non_negative_int, default=20, metavar="N", help="the newest N (20)")
+    parser.add_argument("-topN", "--top-n", type=positive_int, default=20, metavar="N", help="the newest N (20)")
     parser.add_argument("-id", "--id", default="", metavar="id", help="details of one job")
     parser.add_argument("-json", "--json", action="store_true", help="JSON, one object per line")
 
@@ -269,7 +273,7 @@ def _readlinkdb_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("-url", "--url", metavar="url", help="print the inlinks of a page, with their anchors")
     what.add_argument(
-        "-topN", "--top-n", type=non_negative_int, metavar="N", help="print the pages with the most inlinks"
+        "-topN", "--top-n", type=positive_int, metavar="N", help="print the N pages with the most inlinks"
     )
     parser.add_argument("-json", "--json", action="store_true", help="JSON, one object per line")
 
@@ -279,7 +283,7 @@ def _readlinkdb(args: Arguments, conf: Configuration) -> int:
 
     if args.url is not None:
         return print_inlinks(conf, args.url, args.json)
-    return print_most_linked(conf, max(1, args.top_n), args.json)
+    return print_most_linked(conf, args.top_n, args.json)
 
 
 def _nodedumper_options(parser: argparse.ArgumentParser) -> None:
@@ -290,9 +294,7 @@ def _nodedumper_options(parser: argparse.ArgumentParser) -> None:
         ("scores", "the highest scores"),
     ):
         what.add_argument(f"-{value}", f"--{value}", dest="value", action="store_const", const=value, help=help_text)
-    parser.add_argument(
-        "-topn", "--topn", "-topN", type=non_negative_int, default=100, metavar="N", help="how many (100)"
-    )
+    parser.add_argument("-topn", "--topn", "-topN", type=positive_int, default=100, metavar="N", help="how many (100)")
     parser.add_argument(
         "-group",
         "--group",
@@ -309,7 +311,7 @@ def _nodedumper(args: Arguments, conf: Configuration) -> int:
     group, aggregate = args.group or ("", "sum")
     if group not in ("", "host", "domain") or aggregate not in ("sum", "max"):
         raise UsageError(f"-group {group} {aggregate}: write host or domain, then sum or max")
-    parameters = NodeDumperParameters(value=args.value, top=max(1, args.topn), group=group, aggregate=aggregate)
+    parameters = NodeDumperParameters(value=args.value, top=args.topn, group=group, aggregate=aggregate)
     return print_nodes(conf, parameters, Path(args.output) if args.output else None)
 
 
@@ -334,7 +336,7 @@ def _count_options(*places: str) -> Callable[[argparse.ArgumentParser], None]:
             parser.add_argument("place", choices=places, help="what to count by")
         parser.set_defaults(place="")
         parser.add_argument(
-            "-topN", "--top-n", type=non_negative_int, default=0, metavar="N", help="only the N largest counts"
+            "-topN", "--top-n", type=positive_int, default=0, metavar="N", help="only the N largest counts (all)"
         )
 
     return options

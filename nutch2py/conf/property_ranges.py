@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from nutch2py.errors import UsageError
+
 INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
 _FLOAT_MAX = 3.4028234663852886e38  # the largest 32-bit integer
 
@@ -29,6 +31,13 @@ class NumberRange(NamedTuple):
         return f"{kind} from {_format_bound(self.low)} to {_format_bound(self.high)}"
 
 
+def check_number(name: str, value: object, allowed: NumberRange) -> None:
+    """Raise UsageError unless an argument is a number in a range; booleans are not numbers."""
+    kinds = (int,) if allowed.integer else (int, float)
+    if not isinstance(value, kinds) or isinstance(value, bool) or not allowed.contains(value):
+        raise UsageError(f"{name} is {value!r}: give {allowed}")
+
+
 def _format_bound(number: float) -> str:
     return str(number) if isinstance(number, int) else f"{number:g}"
 
@@ -47,8 +56,10 @@ _NON_NEGATIVE_SECONDS, _POSITIVE_SECONDS, _SECONDS_OR_MINUS_ONE = (
     NumberRange(-1, INT_MAX, False),
 )
 _FRACTION, _SCORE, _POWER = NumberRange(0, 1, False), ANY_NUMBER, NumberRange(-100, 100, False)
-COUNT, DAYS = NumberRange(0, INT_MAX), NumberRange(-36_500, 36_500, False)
+COUNT, POSITIVE_COUNT, DAYS = _NON_NEGATIVE, _POSITIVE, NumberRange(-36_500, 36_500, False)
 _PORT = NumberRange(1, 65535)
+HOST_SETTING_RANGES = {"q_mt": _POSITIVE, "q_cd": _NON_NEGATIVE, "q_mcd": _NON_NEGATIVE}
+"""Ranges of the fetch queue's settings in the host table: threads, crawl delay and minimum delay in ms."""
 
 _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     _POSITIVE: """
@@ -124,6 +135,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     NumberRange(
         0, 1000, False
     ): "db.fetch.schedule.adaptive.inc_rate",  # one second to one week, as two fetch intervals
+    NumberRange(1, 1000, False): "parser.timeout.wall.factor",
     NumberRange(0, 100, False): "index.search.together index.search.coordination",
     _FRACTION: """
         storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate

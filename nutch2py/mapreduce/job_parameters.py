@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from nutch2py.conf.property_ranges import COUNT, LONG_MAX, NumberRange
+from nutch2py.conf.property_ranges import COUNT, LONG_MAX, NumberRange, check_number
 from nutch2py.errors import UsageError
 
 ALL = "-all"
@@ -34,10 +34,7 @@ class JobParameters:
     def __post_init__(self) -> None:
         """Raise ValueError for a number out of its range."""
         for name, allowed in self.ranges.items():
-            number = getattr(self, name)
-            fits = isinstance(number, int if allowed.integer else int | float) and not isinstance(number, bool)
-            if not fits or not allowed.contains(number):
-                raise UsageError(f"{name} is {number!r}: give {allowed}")
+            check_number(name, getattr(self, name), allowed)
 
     @property
     def batch_label(self) -> str:

@@ -75,8 +75,8 @@ class AbstractFetchSchedule(FetchSchedule):
         """Set interval, fetch time and modified time after a success; the default changes none of them."""
 
     def get_interval(self, page: WebPage) -> int:
-        """Return the page's interval (s), or the default if the row has none: with 0 it would always be due."""
-        return page.fetch_interval or self.default_interval
+        """Return the page's interval (s), or the default if the row has none above 0: it would always be due."""
+        return page.fetch_interval if page.fetch_interval > 0 else self.default_interval
 
     def set_page_gone_schedule(
         self, url: str, page: WebPage, prev_fetch_time: int, prev_modified_time: int, fetch_time: int

@@ -53,7 +53,7 @@ PROPERTIES = st.fixed_dictionaries(
     },
 )
 OPTIONS = st.fixed_dictionaries(
-    {"top_n": st.sampled_from([0, 1, 2, 5, 9, 30])},
+    {"top_n": st.sampled_from([None, 0, 1, 2, 5, 9, 30])},
     optional={
         "add_days": st.sampled_from([1, 3]),
         "filter_urls": st.just(False),

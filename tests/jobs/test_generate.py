@@ -98,6 +98,14 @@ class TestTheSixRequirements:
         left = [page.score for url, page in rows.items() if url not in found and host_of(url) != "h0.example"]
         assert max(left) <= min(rows[url].score for url in found)
 
+    @pytest.mark.parametrize("share", ["0", "1"])
+    def test_top_n_of_zero_selects_nothing(self, conf: Configuration, share: str) -> None:
+        """As in Nutch, by a scan or by the due index."""
+        conf.set("generate.due.share", share)
+        assert generate(conf, batch_id="none", top_n=0, now=NOW).urls == 0
+        assert BatchListStore(conf).get_record("none") is None
+        assert marked(conf, Mark.GENERATE) == set()
+
     def test_top_n_limits_batch(self, conf: Configuration) -> None:
         assert len(chosen(conf, top_n=50)) == 50
 
@@ -294,6 +302,33 @@ class TestMarks:
         assert chosen(conf, "two", now=now + 6 * DAY) == set()
         assert chosen(conf, "three", now=now + 8 * DAY) == {self.URL}
 
+    @pytest.mark.parametrize("batch", [f"{NOW // 1000}-7", "one", "-D"])
+    @pytest.mark.parametrize("days", [8, 400, 36_500])
+    def test_adddays_takes_no_row_of_open_batch(self, conf: Configuration, batch: str, days: int) -> None:
+        """Of a batch made here, of one of Nutch with its time in the id, and of one first seen now."""
+        now = int(time.time() * 1000)
+        if batch == "one":
+            put(conf, {self.URL: {}})
+            assert chosen(conf, batch, now=now) == {self.URL}
+        else:
+            mark = f"{now // 1000}-7" if batch != "-D" else "monday"
+            put(conf, {self.URL: {"marks": {Mark.GENERATE: mark}}})
+            assert chosen(conf, "first", now=now) == set()  # it sees the batch
+        result = generate(conf, batch_id="two", add_days=days, now=now + DAY)
+        assert (result.urls, result.count("generator", "already_generated")) == (0, 1)
+
+    @pytest.mark.parametrize("days", [-8, -400])
+    def test_negative_adddays_releases_dead_batch(self, conf: Configuration, days: int) -> None:
+        """The age of its mark is that by the clock; the row was due before."""
+        put(conf, {self.URL: {"marks": {Mark.GENERATE: f"{(NOW - 8 * DAY) // 1000}-1"}, "fetch_time": 0}})
+        assert generate(conf, batch_id="two", add_days=days, now=NOW).urls == 1
+
+    def test_adddays_still_selects_rows_due_later(self, conf: Configuration) -> None:
+        put(conf, {self.URL: {"fetch_time": NOW + 5 * DAY}})
+        assert generate(conf, batch_id="one", now=NOW).urls == 0
+        assert generate(conf, batch_id="one", now=NOW, add_days=4.9).urls == 0
+        assert generate(conf, batch_id="one", now=NOW, add_days=5).urls == 1
+
     def test_row_stores_its_batch_id(self, conf: Configuration) -> None:
         put(conf, {self.URL: {"marks": {Mark.DISTANCE: "3"}}})
         chosen(conf, "one")
@@ -460,7 +495,7 @@ def _setting(conf: Configuration, case: dict[str, Any]) -> dict[str, Any]:
     if "urlfilter" in args:  # "suffix filter that rejects everything"
         conf.set("plugin.includes", "urlfilter-suffix|scoring-opic")
         conf.set("urlfilter.suffix.rules", "-\n.nosuchsuffix")
-    options: dict[str, Any] = {"top_n": args.get("topN") or 0, "sitemap": args.get("sitemap", False)}
+    options: dict[str, Any] = {"top_n": args.get("topN"), "sitemap": args.get("sitemap", False)}
     options |= {"filter_urls": args.get("filter", False), "normalize": args.get("normalise", False)}
     return options
 

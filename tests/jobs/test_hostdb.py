@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import StoreError
 from nutch2py.joblog.job_log_store import read_entries
 from nutch2py.jobs.hostdb.hostdb_jobs import hostinject, readhostdb, updatehostdb
 from nutch2py.records.webpage import DerivedRow, Host
 from nutch2py.table import open_store
 from tests.jobs import recorded
+from tests.jobs.rows import put
 
 
 def hosts(conf: Configuration) -> dict[str, tuple[dict[str, bytes], dict[str, str], dict[str, str]]]:
@@ -71,8 +73,20 @@ def test_counting_without_links_keeps_links(conf: Configuration, recording: Path
     assert hosts(conf) == before
 
 
+@pytest.mark.parametrize("host", ["a.example.com", "http://a.example.com/x", None])
+def test_readhostdb_of_unknown_crawl_is_an_error(
+    conf: Configuration, host: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A crawl without a host table is none: it only has to be made."""
+    put(conf, {"http://a.example.com/": {}})
+    assert readhostdb(conf, host) == (0 if host is None else 1)
+    assert "run updatehostdb or hostinject first" in capsys.readouterr().err
+    conf.set("storage.crawl.id", "mistyped")
+    with pytest.raises(StoreError, match="there is no table mistyped_webpage"):
+        readhostdb(conf, host)
+
+
 def test_readhostdb_shows_one_and_all(conf: Configuration, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert readhostdb(conf, "a.example.com") == 1
     file = tmp_path / "hosts.txt"
     file.write_text("a.example.com\tq_mt=2\nb.example.com\tq_mt=4\n")
     hostinject(conf, str(file))

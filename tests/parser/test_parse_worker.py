@@ -25,7 +25,7 @@ from .pages import KEY, URL, fetched
 
 ROOT = Path(__file__).parent.parent.parent
 MODULE = """
-import os, re, time
+import os, re, signal, time
 from nutch2py.interfaces import Outlink, Parse
 from nutch2py.records.webpage import WebPage
 
@@ -42,6 +42,10 @@ class Parser:
             re.match("(a+)+$", "a" * 60 + "b")  # in C, and it lets no other thread run
         if what == "sleep":
             time.sleep(600)
+        if what == "wait":
+            time.sleep(2)
+        if what == "stop":  # as if the machine had no time for it
+            os.kill(os.getpid(), signal.SIGSTOP)
         if what == "abort":
             os.abort()
         if what == "exit":
@@ -98,6 +102,7 @@ def parsing(
     conf.set("plugin.includes", "parse-(html|fails)")
     # only those who never end need a limit that is short
     conf.set("parser.timeout", "4" if request.node.name.startswith(ENDLESS) else "60")
+    conf.set("parser.timeout.wall.factor", "1.5" if "[sleep" in request.node.name else "1000")
     conf.set("parser.child.memory.mb", 512)
     conf.set("test.word", "said")
     made = ParseWorkerClient(conf)
@@ -131,7 +136,7 @@ def test_worker_parse_equals_in_process_parse(parsing: ParseWorkerClient) -> Non
 
 @pytest.mark.parametrize(("what", "reason"), [
     ("spin", "more than 4 s (parser.timeout)"),
-    ("sleep", "more than 4 s (parser.timeout)"),
+    ("sleep", "no result after 6 s, 1.5 times 4 s of CPU time (parser.timeout; parser.timeout.wall.factor)"),
     ("abort", "the parser process ended (SIGABRT)"),
     ("exit", "the parser process ended (exit code 3)"),
     ("memory", "more memory than parser.child.memory.mb allows"),
@@ -262,20 +267,50 @@ def test_worker_ends_when_owner_is_killed() -> None:
         wait_until(lambda: not alive(child))
 
 
+@pytest.mark.parametrize("what", ["spin", "sleep"])
 def test_slow_domain_gets_reduced_time_budget(
-    parsing: ParseWorkerClient, conf: Configuration, monkeypatch: pytest.MonkeyPatch
+    parsing: ParseWorkerClient, conf: Configuration, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     """Whichever of its hosts they are on; those of others have all of theirs."""
     monkeypatch.setattr("nutch2py.parser.worker.domain_budget.SLOW_PAGE_SECONDS", 0.3)
     conf.set("parser.timeout", "1.5")
+    conf.set("parser.timeout.wall.factor", "1" if what == "sleep" else "1000")
     conf.set("parser.domain.seconds", "2")
     keys = [f"com.evil.h{number}:http/" for number in range(4)] + ["com.other:http/"]
     with closing(ParseWorkerClient(conf)) as made:
-        rows = [*made.parse_rows((key, page_for("sleep")) for key in keys)]
+        rows = [*made.parse_rows((key, page_for(what)) for key in keys)]
     reasons = [row.outcome.message.partition(": ")[2] for row in rows]
-    little = "more than 0.3 s (parser.domain.seconds: others took too long)"
-    whole = "more than 1.5 s (parser.timeout)"
-    assert reasons == [whole, whole, little, little, whole]
+    little, whole = "parser.domain.seconds: others took too long", "(parser.timeout"
+    assert [[part in reason for part in (little, whole)] for reason in reasons] == [
+        [False, True], [False, True], [True, False], [True, False], [False, True]
+    ]  # fmt: skip
+    assert all(("more than" in reason) == (what == "spin") for reason in reasons)
+
+
+@pytest.mark.parametrize("kind", ["page", "parse", "domain"])
+def test_waiting_page_does_not_use_up_its_cpu_time(
+    parsing: ParseWorkerClient, conf: Configuration, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """As on a busy machine: two seconds by the clock, nearly none of CPU time."""
+    monkeypatch.setattr("nutch2py.parser.worker.domain_budget.SLOW_PAGE_SECONDS", 0.5)
+    conf.set("parser.timeout", "60" if kind == "domain" else "0.5")
+    conf.set("parser.timeout.wall.factor", "1000")
+    conf.set("parser.domain.seconds", "0.5")
+    with closing(ParseWorkerClient(conf)) as made:
+        if kind == "parse":
+            assert made.parse(URL, page_for("wait")).text
+            return
+        rows = [*made.parse_rows((KEY, page_for("wait")) for _ in range(2))]
+        assert [row.outcome.label for row in rows] == ["success", "success"]
+
+
+def test_stopped_worker_is_killed_by_client(parsing: ParseWorkerClient, conf: Configuration) -> None:
+    """A worker that no timer ends any more, whatever stopped it."""
+    conf.set("parser.timeout", "0.5")
+    conf.set("parser.timeout.wall.factor", "1")
+    with closing(ParseWorkerClient(conf)) as made:
+        outcome = made.parse_row(KEY, page_for("stop"))
+    assert "no result after 0.5 s" in outcome.message
 
 
 def test_slow_domain_memory_is_bounded(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:

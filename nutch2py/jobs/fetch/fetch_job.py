@@ -15,7 +15,7 @@ from zlib import crc32
 
 from nutch2py.browser.renderer_factory import open_renderer
 from nutch2py.conf.configuration import Configuration
-from nutch2py.conf.property_ranges import LONG_MAX
+from nutch2py.conf.property_ranges import HOST_SETTING_RANGES, LONG_MAX, NumberRange
 from nutch2py.errors import UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions, compute_deadline
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, RowSource
@@ -193,18 +193,24 @@ class HostSettingsReader:
         row = self._store.get(reverse_host(host), {Host.metadata}) if self._exists else None
         if row is None:
             return None
-        names = ("q_mt", "q_cd", "q_mcd")
-        return HostFetchSettings(*(self._parse_number(host, name, row.metadata.get(name)) for name in names))
+        numbers = {
+            name: self._parse_number(host, name, row.metadata.get(name), allowed)
+            for name, allowed in HOST_SETTING_RANGES.items()
+        }
+        return HostFetchSettings(numbers["q_mt"], numbers["q_cd"], numbers["q_mcd"])
 
     @staticmethod
-    def _parse_number(host: str, name: str, value: bytes | None) -> int | None:
+    def _parse_number(host: str, name: str, value: bytes | None, allowed: NumberRange) -> int | None:
         if value is None:
             return None
         try:
-            return max(0, int(value))
+            number = int(value)
         except ValueError:
-            warn(f"host table: {name} of {host} is {value!r}, which is not a whole number: ignored")
-            return None
+            number = -1
+        if allowed.contains(number):
+            return number
+        warn(f"host table: {name} of {host} is {value!r}, which is not {allowed}: ignored")
+        return None
 
 
 def _find_shared_host(conf: Configuration, batch_id: str, queue_mode: str, other_holder: LockHolder) -> str:

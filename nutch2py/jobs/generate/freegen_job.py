@@ -87,9 +87,11 @@ def freegen(
     conf = conf.copy()
     conf.set("generate.max.count", -1)  # explicitly listed URLs are all wanted
     batch_id = validate_batch_id(batch_id)
+    now = now_ms()
     parameters = GenerateParameters(
         batch_id=batch_id,
-        now=now_ms(),
+        now=now,
+        due=now,
         filter_urls=filter_urls,
         normalize=normalize,
         partitions=reduce_task_count(conf),

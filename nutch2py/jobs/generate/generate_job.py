@@ -21,6 +21,7 @@ from zlib import crc32
 import orjson
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.conf.property_ranges import COUNT, check_number
 from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.joblog.job_recorder import annotate_job
 from nutch2py.jobs.batches.batch_lists import (
@@ -69,7 +70,7 @@ from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import INJECTED_SITEMAP, Mark, WebPage
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
 from nutch2py.scoring.scoring_filters import ScoringFilters
-from nutch2py.support.clock import now_ms
+from nutch2py.support.clock import MS_PER_DAY, now_ms
 from nutch2py.support.reporting import warn
 from nutch2py.table import KeyRange, prefix_range
 from nutch2py.url.filters.url_filters import URLFilters
@@ -86,24 +87,32 @@ MAX_HELD_ENTRIES = 500_000
 class GenerateParameters(BatchParameters):
     """Parameters of a batch.
 
-    ``now``: the time by which rows must be due, ms since 1970. ``top_n``: maximum number of URLs, 0 for unlimited.
+    ``now``: the clock's time, by which the age of other batches counts, ms since 1970. ``due``: the time by which rows
+    must be due; with ``-adddays`` it differs from the clock. ``top_n``: maximum number of URLs, None for unlimited.
     ``partitions``: the number of fetch tasks that the list is made for, and of reduce tasks. ``sitemap``: select
     sitemaps, and only these. ``seed``: determines which hosts share a partition.
     """
 
     now: int
-    top_n: int = 0
+    due: int
+    top_n: int | None = None
     filter_urls: bool = True
     normalize: bool = True
     sitemap: bool = False
     partitions: int = 1
     seed: int = 0
-    ranges: ClassVar = {"now": TIME_RANGE, "top_n": NON_NEGATIVE, "partitions": POSITIVE, "seed": NON_NEGATIVE}
+    ranges: ClassVar = {"now": TIME_RANGE, "partitions": POSITIVE, "seed": NON_NEGATIVE}
+
+    def __post_init__(self) -> None:
+        """Raise for a number out of its range."""
+        super().__post_init__()
+        if self.top_n is not None:
+            check_number("top_n", self.top_n, COUNT)
 
     @property
     def limit(self) -> int:
         """The maximum number of URLs, for comparisons."""
-        return self.top_n or NO_LIMIT
+        return NO_LIMIT if self.top_n is None else self.top_n
 
 
 class GeneratorJob(TableJob[GenerateParameters]):
@@ -168,7 +177,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
                 counts["malformed_key"] += 1
                 continue
             try:
-                due = should_fetch(own, page, parameters.now)
+                due = should_fetch(own, page, parameters.due)
             except Exception as error:  # noqa: BLE001 - a plug-in may raise anything
                 failures.pages += 1
                 failures.record_exception(self.schedule, own, error)
@@ -302,7 +311,7 @@ class GenerateResult(JobResult):
 def generate(
     conf: Configuration,
     *,
-    top_n: int = 0,
+    top_n: int | None = None,
     add_days: float = 0,
     filter_urls: bool = True,
     normalize: bool = True,
@@ -314,13 +323,13 @@ def generate(
 
     Args:
         conf: The configuration of the crawl.
-        top_n: Maximum number of URLs, 0 for unlimited.
-        add_days: Days to add to ``now``.
+        top_n: Maximum number of URLs, None for unlimited; 0 selects none, as in Nutch.
+        add_days: Days to add to ``now`` for the decision which rows are due, not for the age of other batches.
         filter_urls: Whether to apply URL filters.
         normalize: Whether to apply URL normalizers.
         sitemap: Select sitemaps, and only these.
         batch_id: The id of the batch, "" for a new one.
-        now: The time by which rows must be due (ms since 1970), 0 for the present.
+        now: The clock's time (ms since 1970), 0 for the present.
     """
     conf = conf.copy()
     mode = conf.get_trimmed("generate.count.mode", "host")
@@ -338,13 +347,15 @@ def generate(
     log.log(f"normalizing: {str(normalize).lower()}")
     if sitemap:
         log.log("sitemap: true")
-    if top_n:
+    if top_n is not None:
         log.log(f"topN: {top_n}")
     batch_id = validate_batch_id(batch_id)
-    due = (now or now_ms()) + int(add_days * 86400000)
+    now = now or now_ms()
+    due = now + int(add_days * MS_PER_DAY)
     parameters = GenerateParameters(
         batch_id=batch_id,
-        now=due,
+        now=now,
+        due=due,
         top_n=top_n,
         filter_urls=filter_urls,
         normalize=normalize,
@@ -354,6 +365,8 @@ def generate(
     )
 
     def make_input(tables: CrawlTables) -> GenerateInput:
+        if top_n == 0:
+            return GenerateInput([], 0, "no URL is selected, as topN is 0")
         by_score = ScoringFilters(conf).sorts_by_score and not sitemap
         limit = parameters.limit if by_score else NO_LIMIT
         return DueRowInput(conf, tables.store, due, limit, generator_fields(conf))

@@ -6,7 +6,10 @@ from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
 
 
 class StaleMarkChecker:
-    """Finds generate marks older than ``crawl.gen.delay``: their batch was abandoned before updatedb."""
+    """Finds generate marks older than ``crawl.gen.delay``: their batch was abandoned before updatedb.
+
+    ``now`` is the clock's time in ms since 1970, never the time by which ``-adddays`` selects rows.
+    """
 
     def __init__(self, batch_lists: BatchListStore, max_age_ms: int, now: int) -> None:
         self._batch_lists, self._max_age_ms, self._now = batch_lists, max_age_ms, now

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.conf.property_ranges import HOST_SETTING_RANGES
 from nutch2py.joblog.job_recorder import JobRecorder, record_job
 from nutch2py.jobs.hostdb.overview_builder import HostOverviewBuilder, save_host_overview
 from nutch2py.jobs.inject.seeds import find_seed_files, require_seed_path
-from nutch2py.jobs.job_context import open_job
+from nutch2py.jobs.job_context import open_job, require_crawl_table
 from nutch2py.jobs.locking.lock_scopes import UPDATEHOSTDB
 from nutch2py.jobs.nutch_log_lines import JobLogger
 from nutch2py.jobs.row_output.row_text import format_bytes
@@ -30,7 +31,7 @@ from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, Tab
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Host, WebPage
-from nutch2py.support.reporting import print_output
+from nutch2py.support.reporting import print_output, warn
 from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_host, reversed_host_of_key, unreverse_host
 from nutch2py.url.url_parts import host_of
@@ -66,12 +67,29 @@ class HostInjectorJob(TableJob[JobParameters]):
                 record = Host({}, frozenset())
                 for field in fields:
                     key, equals, value = field.partition("=")
-                    if equals:
-                        record.metadata[key.strip()] = encode_text(value.strip())
+                    if not equals:
+                        continue
+                    if problem := _find_setting_error(key.strip(), value.strip()):
+                        self.channel.log_line(f"{name}: {problem}: ignored")
+                        self.count("hostinject", "settings_rejected")
+                        continue
+                    record.metadata[key.strip()] = encode_text(value.strip())
                 if batch.put(reverse_host(host), record):
                     self.count("hostinject", "hosts_injected")
                 self.channel.advance()
         yield from ()
+
+
+def _find_setting_error(name: str, value: str) -> str:
+    """Return why a value is not valid for a setting of the fetch queue, "" if it is."""
+    allowed = HOST_SETTING_RANGES.get(name)
+    if allowed is None:
+        return ""
+    try:
+        is_valid = allowed.contains(int(value))
+    except ValueError:
+        is_valid = False
+    return "" if is_valid else f"{name} is {value!r:.100}, which is not {allowed}"
 
 
 class _HostCounts:
@@ -189,8 +207,15 @@ def updatehostdb(conf: Configuration, count_links: bool) -> JobResult:
 
 
 def readhostdb(conf: Configuration, host_name: str | None) -> int:
-    """Print one host, or all; return exit code 1 if the host does not exist."""
+    """Print one host, or all; return exit code 1 if the host does not exist.
+
+    Raises:
+        StoreError: The crawl has neither a host table nor a table of pages.
+    """
     store = open_store(conf, Host)
+    if not store.exists():
+        require_crawl_table(open_store(conf, WebPage))
+        warn(f"there is no table {store.name} at {store.location}: run updatehostdb or hostinject first")
     if host_name is not None:
         host_key_name = host_of(host_name if "://" in host_name else f"http://{host_name}")
         host = store.get(reverse_host(host_key_name)) if store.exists() else None

@@ -15,6 +15,8 @@ from nutch2py.schedule.abstract_fetch_schedule import FIXED_INTERVAL_KEY
 
 _MAX_SHOWN_CHARS = 100  # characters of a bad value
 SCORE_KEY, INTERVAL_KEY = "nutch.score", "nutch.fetchInterval"
+DEFAULT_SCORE = -1.0
+"""Score of a seed line that means ``db.score.injected``, as in Nutch."""
 
 
 class Seed(NamedTuple):
@@ -76,7 +78,11 @@ def iter_files(path: Path) -> Iterator[Path]:
 
 
 def parse_seed_line(line: str) -> list[Seed]:
-    """Return the seeds of a line: none for a comment, several for ``sitemaps:``. Ignore malformed numbers."""
+    """Return the seeds of a line: none for a comment, several for ``sitemaps:``. Ignore invalid numbers.
+
+    A score of -1 is that of ``db.score.injected``, as in Nutch; any other score below 0 is invalid, since OPIC squares
+    it. An interval below 1 s is invalid: the page would be due in every round, as in Nutch.
+    """
     line = line.strip()
     if not line or line.startswith("#"):
         return []
@@ -96,7 +102,7 @@ def parse_seed_line(line: str) -> list[Seed]:
             continue
         elif name == SCORE_KEY:
             score = _parse_score(value)
-            seed = seed if score is None else seed._replace(score=score)
+            seed = seed if score in (None, DEFAULT_SCORE) else seed._replace(score=score)
         elif name == INTERVAL_KEY:
             interval = _parse_seconds(value)
             seed = seed if interval is None or seed.fixed else seed._replace(interval=interval)
@@ -117,25 +123,30 @@ def find_line_errors(line: str) -> list[str]:
             problems.append(f"{field[:_MAX_SHOWN_CHARS]!r} is not name=value: ignored")
         elif name == SCORE_KEY and _parse_score(value) is None:
             problems.append(
-                f"{name} is {value[:_MAX_SHOWN_CHARS]!r}, which is not a number: the score is db.score.injected"
+                f"{name} is {value[:_MAX_SHOWN_CHARS]!r}, which is not a number of 0 or more: the score is "
+                "db.score.injected"
             )
         elif name in (INTERVAL_KEY, FIXED_INTERVAL_KEY) and _parse_seconds(value) is None:
-            problems.append(f"{name} is {value[:_MAX_SHOWN_CHARS]!r}, which is not a whole number of seconds: ignored")
+            problems.append(
+                f"{name} is {value[:_MAX_SHOWN_CHARS]!r}, which is not a whole number of seconds from 1 to "
+                "2147483647: ignored"
+            )
     return problems
 
 
 def _parse_score(text: str) -> float | None:
-    """Return a number that fits a 4-byte float cell, else None."""
+    """Return a number of 0 or more that fits a 4-byte float cell, or :data:`DEFAULT_SCORE`; else None."""
     try:
         score = float(text)
     except ValueError:
         return None
-    return score if math.isfinite(float32(score)) and "_" not in text else None
+    is_valid = math.isfinite(float32(score)) and "_" not in text and (score >= 0 or score == DEFAULT_SCORE)
+    return score if is_valid else None
 
 
 def _parse_seconds(text: str) -> int | None:
-    """Return a whole number of 32 bits, else None."""
-    if not re.fullmatch(r"[+-]?[0-9]{1,10}", text):
+    """Return a whole number from 1 to 2**31 - 1, else None."""
+    if not re.fullmatch(r"[+]?[0-9]{1,10}", text):
         return None
     seconds = int(text)
-    return seconds if -(2**31) <= seconds < 2**31 else None
+    return seconds if 0 < seconds < 2**31 else None

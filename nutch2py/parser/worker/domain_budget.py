@@ -1,7 +1,7 @@
 """Limits the parse time of a domain: after many slow pages, its further pages get little time.
 
 ``parser.timeout`` limits one page, but a domain has any number of pages. ``parser.domain.seconds`` limits the time of
-all its slow pages in a task.
+all its slow pages in a task. Both are CPU time, so that a busy machine fails no page.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from nutch2py.url.keys import unreverse_host
 from nutch2py.url.url_parts import domain_of_host
 
 SLOW_PAGE_SECONDS = 1.0
-"""Minimum duration of a counted page; also the limit of each page once the budget is used up."""
+"""Minimum CPU time of a counted page; also the limit of each page once the budget is used up."""
 MAX_DOMAINS = 10_000
 """Domains in the budget, each of which has used at least the time of a slow page."""
 
 
 class DomainTimeBudget:
-    """Counts the seconds of slow pages by domain.
+    """Counts the CPU seconds of slow pages by domain.
 
     Attributes:
-        page_seconds: Time limit of a page, 0 for none.
-        used_seconds: Time of the slow pages by domain.
+        page_seconds: CPU time limit of a page, 0 for none.
+        used_seconds: CPU time of the slow pages by domain.
     """
 
     def __init__(self, conf: Configuration, page_seconds: float) -> None:
@@ -30,7 +30,7 @@ class DomainTimeBudget:
         self.used_seconds: dict[str, float] = {}
 
     def allowed_seconds(self, key: str) -> float:
-        """Return the time limit of a row's page in seconds, 0 for none."""
+        """Return the limit of a row's page in CPU seconds, 0 for none."""
         if (
             not self.used_seconds
             or self._max_seconds < 0
@@ -40,7 +40,7 @@ class DomainTimeBudget:
         return min(self.page_seconds, SLOW_PAGE_SECONDS) if self.page_seconds else SLOW_PAGE_SECONDS
 
     def record(self, key: str, seconds: float) -> None:
-        """Add the parse time of a page."""
+        """Add the CPU time of a page."""
         if seconds <= SLOW_PAGE_SECONDS:
             return
         domain = _domain_of_key(key)

@@ -35,14 +35,15 @@ class ParseWorkerSettings(msgspec.Struct, array_like=True):
 class ParseRequest(msgspec.Struct, array_like=True):
     """A page to parse.
 
-    ``kind``: ``page`` or ``sitemap`` (``key_or_url`` is a row key), or ``parse`` (a URL). ``timeout_seconds``: 0 for
-    none.
+    ``kind``: ``page`` or ``sitemap`` (``key_or_url`` is a row key), or ``parse`` (a URL). ``cpu_seconds`` and
+    ``wall_seconds``: limits of the parse in CPU time of the worker and by the clock, 0 for none.
     """
 
     kind: str
     key_or_url: str
     cells: Cells
-    timeout_seconds: float
+    cpu_seconds: float
+    wall_seconds: float
 
 
 class WireSitemapEntry(msgspec.Struct, array_like=True):

@@ -1,8 +1,8 @@
 """The process in which pages are parsed: the other end of :mod:`nutch2py.parser.worker.parse_worker_client`.
 
 It reads rows from standard input and writes the changes to them, in order. The kernel enforces the limits: an
-unhandled alarm ends a process whose page takes too long, and the address space is at most ``parser.child.memory.mb``.
-The process dies with its parent.
+unhandled signal ends a process whose page takes too much CPU time (SIGPROF) or far too long by the clock (SIGALRM), and
+the address space is at most ``parser.child.memory.mb``. The process dies with its parent.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def run_worker() -> None:
     # a terminal signals the whole process group: the parent handles it and stops this process
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.SIG_IGN)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    for limit in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(limit, signal.SIG_DFL)
     settings = msgspec.msgpack.decode(read_frame(source), type=ParseWorkerSettings)
     _exit_with_parent(settings.parent_pid)
     conf = Configuration(settings.properties, [Path(folder) for folder in settings.conf_dirs], Path(settings.base_dir))
@@ -72,7 +73,7 @@ def run_worker() -> None:
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
     for number, body in enumerate(iter(lambda: read_frame(source), b""), 1):
         request = requests.decode(body)
-        signal.setitimer(signal.ITIMER_REAL, request.timeout_seconds)
+        _set_timers(request.cpu_seconds, request.wall_seconds)
         response = handler.handle(request)
         response.printed_warnings = _take_printed(printed)
         response.is_last |= number >= _MAX_PAGES
@@ -81,7 +82,7 @@ def run_worker() -> None:
             response = handler.failed_response(request, f"the parse is larger than {MAX_RESPONSE_BYTES} bytes")
             response.is_last = True
             packed = encode_frame(response)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _set_timers(0, 0)
         sink.write(packed)
         sink.flush()
         if response.is_last:
@@ -133,6 +134,12 @@ class _RequestHandler:
             return ParseResponse(parse=WireParse.from_parse(Parse("", "", (), *failed_parse_status(reason))))
         mutation, outcome = failed_row(unreverse_url(request.key_or_url), valid_utf8(reason), plugin)
         return ParseResponse(*mutation, outcome=WireParseOutcome.from_outcome(outcome))
+
+
+def _set_timers(cpu_seconds: float, wall_seconds: float) -> None:
+    """Start the timers of a page, 0 to stop them. CPU time of all threads counts, in user and in system mode."""
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    signal.setitimer(signal.ITIMER_REAL, wall_seconds)
 
 
 def _take_printed(printed: io.StringIO) -> str:

@@ -5,8 +5,9 @@ first page (about 0.2 s) and reused. C code may hang, use all memory or crash wi
 only a process can contain it. The client sends the cells of some rows ahead, so that the worker does not wait, and
 receives the changes to them.
 
-A page that takes more than ``parser.timeout`` seconds or more memory than ``parser.child.memory.mb``, or that crashes
-the worker, gets the status FAILED/EXCEPTION with the reason. A new worker then parses the next page.
+A page that takes more than ``parser.timeout`` seconds of CPU time, ``parser.timeout.wall.factor`` times as many by the
+clock, or more memory than ``parser.child.memory.mb``, or that crashes the worker, gets the status FAILED/EXCEPTION with
+the reason. A new worker then parses the next page.
 """
 
 from __future__ import annotations
@@ -52,9 +53,11 @@ T = TypeVar("T")
 _MAX_PIPELINED_PAGES = 16  # pages sent before the first response
 _MAX_PIPELINED_BYTES = 1 << 20
 _PIPE_BYTES = 1 << 20  # capacity of a pipe, where the system allows to set it
+_CPU_CLOCK_OF_PROCESS = 2  # clock_getcpuclockid(3): the id of a process's clock is (~pid << 3) | 2
 _READ_BYTES = 1 << 17  # a larger buffer would be allocated and freed with each read
 _KILL_GRACE_SECONDS = 3.0  # seconds between the worker's own alarm and the kill
 _START_TIMEOUT_SECONDS = 120.0
+WALL_FACTOR_PROPERTY = "parser.timeout.wall.factor"
 # errors that a worker may report by name: a hostile page may control the worker, so it must not name any other object
 _WORKER_ERRORS: dict[str, type[NutchError]] = {error.__name__: error for error in (ConfigurationError, InputError)}
 _BOOTSTRAP_CODE = (
@@ -87,17 +90,13 @@ class ParseWorkerClient:
         self._request_kind = "sitemap" if sitemaps else "page"
         self._timeout_property = "sitemap.parser.timeout" if sitemaps else "parser.timeout"
         self._domain_budget = DomainTimeBudget(conf, max(0.0, conf.get_float(self._timeout_property, 30.0)))
+        self._wall_factor = conf.get_float(WALL_FACTOR_PROPERTY, 10.0)
         self._worker: _WorkerProcess | None = None
 
     def parse_rows(self, rows: Iterable[tuple[str, WebPage]]) -> Iterator[ParsedRow]:
         """Parse rows in order; reads ``rows`` a few pages ahead and leaves the records unchanged."""
         requests = (
-            (
-                (key, page),
-                ParseRequest(
-                    self._request_kind, key, page.current_cells(self.fields), self._domain_budget.allowed_seconds(key)
-                ),
-            )
+            ((key, page), self._make_request(self._request_kind, key, page, self._domain_budget.allowed_seconds(key)))
             for key, page in rows
         )
         for (key, page), response in self._exchange(requests):
@@ -120,12 +119,16 @@ class ParseWorkerClient:
 
     def parse(self, url: str, page: WebPage) -> Parse:
         """Return the parse of a page; sets the parser's metadata in ``page``."""
-        request = ParseRequest("parse", url, page.current_cells(self.fields), self._domain_budget.page_seconds)
+        request = self._make_request("parse", url, page, self._domain_budget.page_seconds)
         ((_, response),) = self._exchange(iter([(url, request)]))
         if isinstance(response, str):
             return Parse("", "", (), *failed_parse_status(response))
         page.apply_mutation(Mutation(response.puts, response.deletes, response.cleared))
         return not_none(response.parse, "parse").to_parse()
+
+    def _make_request(self, kind: str, key_or_url: str, page: WebPage, cpu_seconds: float) -> ParseRequest:
+        cells = page.current_cells(self.fields)
+        return ParseRequest(kind, key_or_url, cells, cpu_seconds, cpu_seconds * self._wall_factor)
 
     def close(self) -> None:
         """Stop the worker if it runs; the next page starts a new one."""
@@ -137,7 +140,7 @@ class ParseWorkerClient:
         """Yield each request's tag with its response, or with the reason of its failure."""
         waiting: deque[_PendingRequest[T]] = deque()
         ahead, more = 0, True
-        started = time.monotonic()
+        started = 0.0
         try:
             while True:
                 while more and (not waiting or (len(waiting) < _MAX_PIPELINED_PAGES and ahead < _MAX_PIPELINED_BYTES)):
@@ -148,54 +151,72 @@ class ParseWorkerClient:
                     packed = encode_frame(found[1])
                     if not waiting and self._worker is not None and not self._worker.is_alive():
                         self.close()  # it died while idle: this page is not the cause
-                    self._running_worker().send(packed)
+                    worker = self._running_worker()
                     if not waiting:
-                        started = time.monotonic()
+                        started = worker.used_seconds()
+                    worker.send(packed)
                     waiting.append(_PendingRequest(found[0], found[1], packed))
                     ahead += len(packed)
                 if not waiting:
                     return
                 tag, request, packed = waiting[0]
-                response = self._receive_response(request)
+                received = self._receive_response(request)
                 waiting.popleft()
                 ahead -= len(packed)
-                before, started = started, time.monotonic()
+                response: ParseResponse | str
+                if isinstance(received, _ParseFailure):
+                    response, used = received.reason, received.used_seconds
+                else:
+                    before, started = started, self._running_worker().used_seconds()
+                    response, used = received, started - before
                 if request.kind != "parse":
-                    self._domain_budget.record(request.key_or_url, started - before)
+                    self._domain_budget.record(request.key_or_url, used)
                 if isinstance(response, str) or response.is_last:
                     self.close()
                     for each in waiting:
                         if each.request.kind != "parse":
-                            each.request.timeout_seconds = self._domain_budget.allowed_seconds(each.request.key_or_url)
+                            each.request.cpu_seconds = self._domain_budget.allowed_seconds(each.request.key_or_url)
+                            each.request.wall_seconds = each.request.cpu_seconds * self._wall_factor
                         self._running_worker().send(encode_frame(each.request))
-                    started = time.monotonic()
+                    if waiting:
+                        started = self._running_worker().used_seconds()
                 yield tag, response
         finally:
             if waiting:  # the caller stopped: pending responses would be read as those of later requests
                 self.close()
 
-    def _receive_response(self, request: ParseRequest) -> ParseResponse | str:
-        seconds = request.timeout_seconds
+    def _receive_response(self, request: ParseRequest) -> ParseResponse | _ParseFailure:
+        began, limit = time.monotonic(), request.wall_seconds
         try:
-            response = self._running_worker().receive(seconds + _KILL_GRACE_SECONDS if seconds else None)
+            response = self._running_worker().receive(limit + _KILL_GRACE_SECONDS if limit else None)
         except TimeoutError:
-            return self._timeout_reason(seconds)
-        except _InvalidResponseError as error:
-            return str(error)
+            return self._make_timeout_failure(request, is_wall_limit=True)
         except _WorkerExitedError as error:
-            return self._timeout_reason(seconds) if error.exit_code == -signal.SIGALRM else str(error)
+            if error.exit_code in (-signal.SIGALRM, -signal.SIGPROF):
+                return self._make_timeout_failure(request, is_wall_limit=error.exit_code == -signal.SIGALRM)
+            return _ParseFailure(str(error), time.monotonic() - began)
+        except _InvalidResponseError as error:
+            return _ParseFailure(str(error), time.monotonic() - began)
         response = check_response(response)
         if (response.parse if request.kind == "parse" else response.outcome) is None:
-            return "the parser process sent an incomplete response"
+            return _ParseFailure("the parser process sent an incomplete response", time.monotonic() - began)
         return response
 
-    def _timeout_reason(self, seconds: float) -> str:
+    def _make_timeout_failure(self, request: ParseRequest, *, is_wall_limit: bool) -> _ParseFailure:
+        """Return the failure of a page that reached a limit. By the clock, too, it counts as its CPU limit."""
+        limit = request.cpu_seconds
         name = (
             self._timeout_property
-            if seconds == self._domain_budget.page_seconds
+            if limit == self._domain_budget.page_seconds
             else "parser.domain.seconds: others took too long"
         )
-        return f"more than {seconds:g} s ({name})"
+        reason = f"more than {limit:g} s ({name})"
+        if is_wall_limit:
+            reason = (
+                f"no result after {request.wall_seconds:g} s, {self._wall_factor:g} times {limit:g} s of CPU time "
+                f"({name}; {WALL_FACTOR_PROPERTY})"
+            )
+        return _ParseFailure(reason, limit)
 
     @property
     def worker_pid(self) -> int | None:
@@ -206,6 +227,13 @@ class ParseWorkerClient:
         if self._worker is None:
             self._worker = _WorkerProcess(self._conf)
         return self._worker
+
+
+class _ParseFailure(NamedTuple):
+    """Why a page has no response. ``used_seconds``: the time that counts for its domain."""
+
+    reason: str
+    used_seconds: float
 
 
 class _PendingRequest(NamedTuple, Generic[T]):
@@ -242,6 +270,7 @@ class _WorkerProcess:
             pipesize=_PIPE_BYTES,
         )
         self.pid = self._process.pid
+        self._used_seconds = 0.0
         self.terminate = weakref.finalize(self, _terminate, self._process)
         self._sink = not_none(self._process.stdin, "stdin").fileno()
         self._source = not_none(self._process.stdout, "stdout").fileno()
@@ -263,6 +292,17 @@ class _WorkerProcess:
         except BaseException:
             self.terminate()
             raise
+
+    def used_seconds(self) -> float:
+        """Return the CPU time of the process in seconds; by the clock where the system does not tell it.
+
+        The process itself is not asked: a hostile page may control it.
+        """
+        if sys.platform != "linux":
+            return time.monotonic()
+        with contextlib.suppress(OSError):  # it has ended
+            self._used_seconds = time.clock_gettime(~self.pid << 3 | _CPU_CLOCK_OF_PROCESS)
+        return self._used_seconds
 
     def is_alive(self) -> bool:
         """Return whether the process runs."""

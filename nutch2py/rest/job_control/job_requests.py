@@ -69,7 +69,7 @@ class InjectRequest(SeededJobRequest, tag="inject", frozen=True, kw_only=True):
 class GenerateRequest(JobRequest, tag="generate", frozen=True, kw_only=True):
     """Generate a batch of due URLs."""
 
-    top_n: NonNegativeInt = 0
+    top_n: NonNegativeInt | UnsetType = UNSET
     add_days: Days = 0
     no_filter: bool = False
     no_norm: bool = False
@@ -81,7 +81,8 @@ class GenerateRequest(JobRequest, tag="generate", frozen=True, kw_only=True):
         flags = {"-noFilter": self.no_filter, "-noNorm": self.no_norm, "-sitemap": self.sitemap}
         days = [f"--add-days={self.add_days:g}"] if self.add_days else []
         named = ["-batchId", self.batch_id] if self.batch_id else []
-        return ["generate", *_number_args("-topN", self.top_n), *days, *named, *_flag_args(flags)]
+        limit = [] if self.top_n is UNSET else ["-topN", str(self.top_n)]
+        return ["generate", *limit, *days, *named, *_flag_args(flags)]
 
 
 class FetchRequest(JobRequest, tag="fetch", frozen=True, kw_only=True):
