@@ -24,14 +24,12 @@ _LOOK_TWICE = 600  # lines: a longer module often holds a second thought
 _PRIVATE_USES: dict[str, dict[str, list[str]]] = {
     "a step of an algorithm that is measured or compared with a simple one": {
         "backends.test_solr_client": ["_send_request"],
-        "parser.formats.test_pdf": ["_Char"],
         "table.test_embedded_damage": ["_pack"],
         "table.test_hbase_parts": ["_send"],
         "test_docs": ["_actions", "_option_string_actions"],
         "test_nutch_commands": ["_actions"],
     },
     "steps of a write or a job that the test counts, fails or interrupts": {
-        "browser.test_hostile_pages": ["_take_snapshot"],
         "jobs.test_generate": ["_write"],
         "jobs.test_job_lock": ["_build_metadata", "_update_holders"],
         "jobs.test_order_of_writes": ["_write"],
@@ -40,13 +38,9 @@ _PRIVATE_USES: dict[str, dict[str, list[str]]] = {
     },
     "state with a bound that no result shows": {
         "indexer.test_embedded": ["_pending"],
-        "indexer.test_score_updates": ["_SegmentView"],
         "jobs.clocks": ["_clocks"],
-        "search.test_synonyms": ["_alternatives"],
         "table.test_embedded": ["_sample_keys"],
-        "table.test_resident_pages": ["_address_ranges"],
         "test_bounded_cache": ["_status_schemas", "_write_avro"],
-        "test_retry": ["_reported_since"],
     },
     "a process, thread or stream that the test ends or drives itself": {
         "jobs.test_job_lock": ["_thread"],

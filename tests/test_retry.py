@@ -40,7 +40,7 @@ def warnings() -> Iterator[list[str]]:
     lines: list[str] = []
     with use_reporter(Reporter(on_warning=lines.append)):
         yield lines
-    assert not retry._reported_since, "an outage is open"
+    assert not retry.reported_outages(), "an outage is open"
 
 
 class Away(Exception):

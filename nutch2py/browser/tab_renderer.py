@@ -150,7 +150,7 @@ class TabRenderer:
         if self._navigated:
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(GRACE_SECONDS, limits.time_limit / 3)):
-                    return await self._take_snapshot()
+                    return await self.take_snapshot()
             await self._raise_if_failed()
         elif not self._limits_hit:
             raise PageRenderError("", "the browser does not render it")
@@ -419,7 +419,7 @@ class TabRenderer:
                     return await self._evaluate(script)
             timeout *= 2
 
-    async def _take_snapshot(self) -> PageSnapshot:
+    async def take_snapshot(self) -> PageSnapshot:
         """Return the snapshot of the document."""
         from playwright.async_api import Error
 

@@ -33,6 +33,12 @@ def service_wait_seconds(conf: Configuration) -> float:
     return conf.get_float("service.wait.seconds", 600.0)
 
 
+def reported_outages() -> list[str]:
+    """Return the services whose outage was reported and is not over."""
+    with _lock:
+        return [*_reported_since]
+
+
 def failed_attempt_count() -> int:
     """Return the number of failed attempts in this process: waiting for a service counts as activity of a task."""
     return _failed_attempts.total()

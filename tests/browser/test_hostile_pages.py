@@ -332,7 +332,7 @@ def test_page_blocking_driver_does_not_affect_others(
     alone: bool,
 ) -> None:
     """No snapshot is possible, perhaps because of the page next to it, so it gets a browser of its own."""
-    take, give_up = tab_renderer.TabRenderer._take_snapshot, browser_process.BrowserProcess.give_up
+    take, give_up = tab_renderer.TabRenderer.take_snapshot, browser_process.BrowserProcess.give_up
 
     async def snapshot(showing: tab_renderer.TabRenderer) -> PageSnapshot:
         if showing.url.endswith("/stuck") and (alone or len(homes) == 1):
@@ -343,7 +343,7 @@ def test_page_blocking_driver_does_not_affect_others(
         site.on("/go", Reply(body=b"go"))
         give_up(browser)
 
-    monkeypatch.setattr(tab_renderer.TabRenderer, "_take_snapshot", snapshot)
+    monkeypatch.setattr(tab_renderer.TabRenderer, "take_snapshot", snapshot)
     monkeypatch.setattr(browser_process.BrowserProcess, "give_up", given_up)
     monkeypatch.setattr(tab_renderer, "GRACE_SECONDS", 1.0)
     site.on("/shown", Reply(body=b"x"))

@@ -221,8 +221,8 @@ def stepping(patch: pytest.MonkeyPatch, reach: Callable[[str], object]) -> None:
 
     for name in STEPS:
         patch.setattr(score_columns, name, traced(name, getattr(score_columns, name)))
-    columns = score_columns._SegmentView.write_columns
-    patch.setattr(score_columns._SegmentView, "write_columns", traced("columns", columns))
+    columns = score_columns.SegmentView.write_columns
+    patch.setattr(score_columns.SegmentView, "write_columns", traced("columns", columns))
 
 
 def die_at(number: int, conf: Configuration, scores: dict[str, float]) -> None:

@@ -110,15 +110,15 @@ def test_long_line_time_is_linear(conf, arrow):
     """Each of thousands of words keeps as many of them as a query may have, the first of the line."""
     text = ", ".join(f"word{number:05}" for number in range(3000)) + arrow
     made = SynonymExpander(parse_synonyms(conf, text), Analyzer.from_conf(conf), frozenset({"en", "de"}))
-    assert len(made._alternatives) == 3000
-    assert {len(ways) for ways in made._alternatives.values()} == {1 if arrow else 64}
+    assert len(made.alternatives) == 3000
+    assert {len(ways) for ways in made.alternatives.values()} == {1 if arrow else 64}
 
 
 def test_word_in_many_lines_uses_first_lines(conf):
     text = "\n".join(f"hub, word{number:05}" for number in range(3000))
     made = SynonymExpander(parse_synonyms(conf, text), Analyzer.from_conf(conf), frozenset({"en"}))
-    assert len(made._alternatives[("hub",),]) == 64
-    assert [*made._alternatives[("word02999",),]] == [(("hub",),), (("word02999",),)]
+    assert len(made.alternatives[("hub",),]) == 64
+    assert [*made.alternatives[("word02999",),]] == [(("hub",),), (("word02999",),)]
 
 
 def test_long_line_does_not_lengthen_query(conf, tmp_path):

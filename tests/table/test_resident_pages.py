@@ -191,7 +191,7 @@ def test_table_is_not_closed_while_pages_are_released(
 ) -> None:
     """Else other memory could be mapped where its file was, and be emptied."""
     asked, closed, at_once = threading.Event(), threading.Event(), list[bool]()
-    spans = resident_pages.MappedFiles._address_ranges
+    spans = resident_pages.MappedFiles.address_ranges
 
     def close() -> None:
         asked.set()
@@ -208,7 +208,7 @@ def test_table_is_not_closed_while_pages_are_released(
 
     thread = threading.Thread(target=close)
     bounded(monkeypatch, 0)
-    monkeypatch.setattr(resident_pages.MappedFiles, "_address_ranges", slow)
+    monkeypatch.setattr(resident_pages.MappedFiles, "address_ranges", slow)
     assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
     thread.join()
     assert at_once == [False]
@@ -224,7 +224,7 @@ def test_foreign_mapped_files_do_not_cause_repeated_release(
     held, looks = [300], list[int]()
     monkeypatch.setattr(resident_pages, "READS_PER_CHECK", 1)
     monkeypatch.setattr(resident_pages, "mapped_bytes", lambda: held[0] * MEGABYTE)
-    monkeypatch.setattr(resident_pages.MappedFiles, "_address_ranges", lambda _: looks.append(1) or ())
+    monkeypatch.setattr(resident_pages.MappedFiles, "address_ranges", lambda _: looks.append(1) or ())
     for _ in range(10):
         assert table.get("com.example.www:http/000007", {WebPage.title}) is not None
     assert len(looks) == 1
@@ -238,5 +238,5 @@ def test_missing_smaps_does_not_fail(table: DataStore[WebPage], monkeypatch: pyt
         raise PermissionError
 
     bounded(monkeypatch, 0)
-    monkeypatch.setattr(resident_pages.MappedFiles, "_address_ranges", silent)
+    monkeypatch.setattr(resident_pages.MappedFiles, "address_ranges", silent)
     assert table.get("com.example.www:http/000007", {WebPage.title}) is not None

@@ -64,7 +64,7 @@ def replace_scores(index_dir: IndexDirectory, scores: Mapping[str, DocumentScore
         meta = json.loads((index_dir.path / META_FILE).read_text(encoding="utf-8"))
         for segment in meta["segments"]:
             old, new = uuid.UUID(segment["segment_id"]), uuid.uuid4()
-            view = _SegmentView(index_dir, meta, segment, temp_dir / old.hex)
+            view = SegmentView(index_dir, meta, segment, temp_dir / old.hex)
             changed = view.pop_documents(left)
             if changed:
                 view.write_columns(changed, temp_dir / new.hex)
@@ -81,7 +81,7 @@ def replace_scores(index_dir: IndexDirectory, scores: Mapping[str, DocumentScore
     return found
 
 
-class _SegmentView:
+class SegmentView:
     """One segment, opened as an index of its own in a directory of links."""
 
     def __init__(self, folder: IndexDirectory, meta: Mapping[str, Any], segment: Mapping[str, Any], view: Path) -> None:

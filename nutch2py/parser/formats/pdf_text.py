@@ -27,7 +27,7 @@ _DIGIT_GAP = 0.5  # digits are equally wide, so there is room next to a narrow o
 _MAX_LINE_CHARS = 10_000
 
 
-class _Char(NamedTuple):
+class PdfCharacter(NamedTuple):
     """A character, whether PDFium generated it, and its box in points; y grows upwards."""
 
     text: str
@@ -81,7 +81,7 @@ def _is_badly_spaced(page: PdfTextPage, text: str) -> bool:
     return len(places) >= _MIN_SPACES and _MIN_GENERATED_SHARE < made / len(places) < _MAX_GENERATED_SHARE
 
 
-def _read_chars(page: PdfTextPage) -> Iterator[_Char]:
+def _read_chars(page: PdfTextPage) -> Iterator[PdfCharacter]:
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()
@@ -97,12 +97,12 @@ def _read_chars(page: PdfTextPage) -> Iterator[_Char]:
             continue
         raw.FPDFText_GetLooseCharBox(page, index, place)
         made = raw.FPDFText_IsGenerated(page, index) == 1
-        yield _Char(text, made, box.left, box.right, box.bottom, box.top)
+        yield PdfCharacter(text, made, box.left, box.right, box.bottom, box.top)
 
 
-def split_lines(characters: Iterator[_Char], *, joins_lines: bool) -> Iterator[list[_Char]]:
+def split_lines(characters: Iterator[PdfCharacter], *, joins_lines: bool) -> Iterator[list[PdfCharacter]]:
     """Yield lines as PDFium ends them; with ``joins_lines`` a line continues when the next character is right of it."""
-    line: list[_Char] = []
+    line: list[PdfCharacter] = []
     ended = False
     for char in characters:
         if char.is_generated and char.text in "\r\n":
@@ -118,15 +118,15 @@ def split_lines(characters: Iterator[_Char], *, joins_lines: bool) -> Iterator[l
         yield line
 
 
-def _continues_line(last: _Char, char: _Char) -> bool:
+def _continues_line(last: PdfCharacter, char: PdfCharacter) -> bool:
     height = min(last.top, char.top) - max(last.bottom, char.bottom)
     near = 0 <= char.left - last.right < 2 * (last.top - last.bottom)
     return near and height > 0.5 * min(last.top - last.bottom, char.top - char.bottom)
 
 
-def insert_spaces(line: list[_Char]) -> list[_Char]:
+def insert_spaces(line: list[PdfCharacter]) -> list[PdfCharacter]:
     """Return a line with spaces at wide gaps and where the file has them."""
-    out: list[_Char] = []
+    out: list[PdfCharacter] = []
     width = count = 0.0
     for char in line:
         if char.is_generated and char.text == " ":
@@ -139,7 +139,7 @@ def insert_spaces(line: list[_Char]) -> list[_Char]:
                 continue
             share = _DIGIT_GAP if last.text.isdigit() and char.text.isdigit() else _WORD_GAP
             if gap > share * width / count:
-                out.append(_Char(" ", True, last.right, char.left, last.bottom, last.top))
+                out.append(PdfCharacter(" ", True, last.right, char.left, last.bottom, last.top))
         if not char.text.isspace():
             width += char.right - char.left
             count += 1
@@ -147,9 +147,9 @@ def insert_spaces(line: list[_Char]) -> list[_Char]:
     return out
 
 
-def split_by_height(line: list[_Char]) -> list[list[_Char]]:
+def split_by_height(line: list[PdfCharacter]) -> list[list[PdfCharacter]]:
     """Return the parts of a line at different heights, from the top of the page."""
-    parts: list[list[_Char]] = []
+    parts: list[list[PdfCharacter]] = []
     for char in line:
         if parts and (char.is_generated or (char.bottom < parts[-1][-1].top and char.top > parts[-1][-1].bottom)):
             parts[-1].append(char)
@@ -158,7 +158,7 @@ def split_by_height(line: list[_Char]) -> list[list[_Char]]:
     return sorted(parts, key=lambda part: -part[0].top) if len(parts) > 1 else parts
 
 
-def order_glyphs(line: list[_Char]) -> Iterator[str]:
+def order_glyphs(line: list[PdfCharacter]) -> Iterator[str]:
     """Yield the characters of a line; those of one glyph in reading order, a letter before its marks."""
     start = 0
     for index in range(1, len(line) + 1):
@@ -175,5 +175,5 @@ def order_glyphs(line: list[_Char]) -> Iterator[str]:
         start = index
 
 
-def _is_same_glyph(one: _Char, other: _Char) -> bool:
+def _is_same_glyph(one: PdfCharacter, other: PdfCharacter) -> bool:
     return not other.is_generated and one[2:] == other[2:]

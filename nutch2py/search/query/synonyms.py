@@ -51,10 +51,13 @@ class SynonymExpander:
     """Expands the words of queries by synonyms, for an index with pages in ``languages`` (codes).
 
     At most ``_MAX_ALTERNATIVES`` of a word are kept, so that memory stays bounded for long lines.
+
+    Attributes:
+        alternatives: What each written key also matches, in the order of the lines.
     """
 
     def __init__(self, groups: SynonymGroups, analyzer: Analyzer, languages: frozenset[str]) -> None:
-        self._alternatives: dict[SynonymKey, dict[tuple[TermSequence, ...], None]] = {}
+        self.alternatives: dict[SynonymKey, dict[tuple[TermSequence, ...], None]] = {}
         self._self_matching = set[SynonymKey]()  # keys that also match themselves
         self._max_key_length = 0
         for written, targets in groups:
@@ -75,7 +78,7 @@ class SynonymExpander:
 
     def _add_alternatives(self, key: SynonymKey, alternatives: Iterable[tuple[TermSequence, ...]]) -> None:
         """Add alternatives to a key, up to the limit."""
-        known = self._alternatives.setdefault(key, {})
+        known = self.alternatives.setdefault(key, {})
         for alternative in alternatives:
             if len(known) == _MAX_ALTERNATIVES:
                 return
@@ -98,14 +101,14 @@ class SynonymExpander:
         """Return the largest number of words from an index on that have synonyms together, and the synonyms."""
         for size in range(min(self._max_key_length, len(units) - at), 0, -1):
             some = units[at : at + size]
-            keys = [key for key in _synonym_keys(some) if key in self._alternatives]
+            keys = [key for key in _synonym_keys(some) if key in self.alternatives]
             if keys:
                 own = [*_synonym_keys(some)] if self._self_matching.intersection(keys) else []
-                return size, [*own, *(each for key in keys for each in self._alternatives[key])]
+                return size, [*own, *(each for key in keys for each in self.alternatives[key])]
         return 0, []
 
     def _has_synonym(self, units: Sequence[QueryWord]) -> bool:
-        return len(units) <= self._max_key_length and any(key in self._alternatives for key in _synonym_keys(units))
+        return len(units) <= self._max_key_length and any(key in self.alternatives for key in _synonym_keys(units))
 
     def join_words(self, query: QueryNode, analyzer: Analyzer, languages: frozenset[str]) -> QueryNode:
         """Return a query in which words with a common synonym are one text."""

@@ -8,7 +8,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Outlink, Parse
 from nutch2py.parser.formats import pdf
 from nutch2py.parser.formats.pdf import PdfParser
-from nutch2py.parser.formats.pdf_text import _Char, insert_spaces, order_glyphs, split_by_height, split_lines
+from nutch2py.parser.formats.pdf_text import PdfCharacter, insert_spaces, order_glyphs, split_by_height, split_lines
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
 
@@ -20,8 +20,8 @@ def parse(body: bytes, conf: Configuration) -> Parse:
     return found
 
 
-def at(text: str, left: float, width: float = 5, *, bottom: float = 0, made: bool = False) -> _Char:
-    return _Char(text, made, left, left + width, bottom, bottom + 10)
+def at(text: str, left: float, width: float = 5, *, bottom: float = 0, made: bool = False) -> PdfCharacter:
+    return PdfCharacter(text, made, left, left + width, bottom, bottom + 10)
 
 
 def words(*places: tuple[str, float]) -> str:

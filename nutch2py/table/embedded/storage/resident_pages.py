@@ -69,7 +69,7 @@ class MappedFiles:
         if not self._close_lock.acquire(blocking=False):  # waiting here could deadlock with a store's finalizer
             return
         try:
-            for first, last in self._address_ranges():
+            for first, last in self.address_ranges():
                 if libc.madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), _MADV_DONTNEED):
                     self._is_supported = False
         except OSError:  # the system has no /proc/self/maps
@@ -78,7 +78,7 @@ class MappedFiles:
             self._close_lock.release()
         self._bytes_after_release = mapped_bytes()
 
-    def _address_ranges(self) -> Iterator[tuple[int, int]]:
+    def address_ranges(self) -> Iterator[tuple[int, int]]:
         """Yield the addresses at which the files are mapped."""
         for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
             where, _, _, _, inode, *path = line.split(maxsplit=5)
