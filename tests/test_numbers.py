@@ -126,7 +126,8 @@ PLAIN_ZERO = words("""
     index.weight.power indexer.score.power libselenium.page.load.delay link.analyze.damping.factor
     link.analyze.initial.score link.analyze.normalize.score link.score.updater.clear.score pagerank.base
     pagerank.external.weight pagerank.initial pagerank.navigation.share parser.domain.seconds
-    parser.unpack.max.depth parser.unpack.max.documents plugin.failures.share rest.jobs.keep search.log.keep.entries serve.store.wait.seconds
+    parser.unpack.max.depth parser.unpack.max.documents plugin.failures.share rest.jobs.keep search.log.keep.entries
+    serve.store.wait.seconds
     sitemap.redir.max storage.import.bad.share urlfilter.fast.url.max.length urlfilter.fast.url.path.max.length
     urlfilter.fast.url.query.max.length
 """)

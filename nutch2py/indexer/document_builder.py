@@ -8,6 +8,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.filters.index_more import response_header
 from nutch2py.indexer.indexing_filters import IndexingFilters
 from nutch2py.interfaces import PageNotIndexableError
+from nutch2py.parser.robots_directives import reads_robots_header
 from nutch2py.records.document import NutchDocument, format_java_float
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
@@ -63,25 +64,25 @@ def duplicate_of(page: WebPage) -> str | None:
     return key if signature == (page.signature or b"").hex() else None
 
 
-def is_noindex(page: WebPage, agent: str = "") -> bool:
+def is_noindex(page: WebPage, agent: str = "", *, reads_header: bool = True) -> bool:
     """Return whether the page forbids indexing in its meta robots or in X-Robots-Tag.
 
     ``noindex`` and ``none`` count; an X-Robots-Tag for another agent (``otherbot: noindex``) does not. Nutch's HTML
     parser does not store the directive, but leaves title and text of such a page empty. So an HTML page with neither
-    counts as noindex; no query could match it anyway.
+    counts as noindex; no query could match it anyway. ``reads_header``: whether X-Robots-Tag counts.
     """
     if page.content_type in _HTML_TYPES and not page.title and not page.text:
         return True
-    return has_noindex_directive(page, agent)
+    return has_noindex_directive(page, agent, reads_header=reads_header)
 
 
-def has_noindex_directive(page: WebPage, agent: str = "") -> bool:
+def has_noindex_directive(page: WebPage, agent: str = "", *, reads_header: bool = True) -> bool:
     """Return whether the stored meta robots or X-Robots-Tag of a page forbids indexing; see :func:`is_noindex`."""
     for key in ROBOTS_METADATA_KEYS:
         value = page.metadata.get(key)
         if value and _has_noindex(value.decode("utf-8", "replace").replace("\t", ",")):
             return True
-    header = response_header(page, "X-Robots-Tag")
+    header = response_header(page, "X-Robots-Tag") if reads_header else None
     if not header:
         return False
     scope, colon, rest = header.partition(":")
@@ -112,6 +113,7 @@ class DocumentBuilder:
         self.delete_noindex = conf.get_bool("indexer.delete.robots.noindex", True)
         self.delete_skipped = conf.get_bool("indexer.delete.skipped.by.indexingfilter", False)
         self.agent = conf.get_trimmed("http.agent.name")
+        self._reads_robots_header = reads_robots_header(conf)
         own: set[RecordField] = {
             WebPage.status,
             WebPage.signature,
@@ -125,6 +127,9 @@ class DocumentBuilder:
             own |= {WebPage.headers, WebPage.content_type, WebPage.title, WebPage.text}
         self.fields: frozenset[RecordField] = frozenset(own) | self.filters.fields | self.scoring.fields
 
+    def _is_noindex(self, page: WebPage) -> bool:
+        return is_noindex(page, self.agent, reads_header=self._reads_robots_header)
+
     def build(self, key: str, page: WebPage) -> NutchDocument | None:
         """Return the document of a row, None for a page that a filter drops, with noindex, or not parsed.
 
@@ -135,7 +140,7 @@ class DocumentBuilder:
             nutch2py.plugins.plugin_failures.PluginError: A filter fails.
 
         """
-        if not should_index(page) or (self.delete_noindex and is_noindex(page, self.agent)):
+        if not should_index(page) or (self.delete_noindex and self._is_noindex(page)):
             return None
         try:
             return self._build_document(key, page)
@@ -157,7 +162,7 @@ class DocumentBuilder:
             return IndexAction.SKIP, None
         if duplicate_of(page) is not None:
             return IndexAction.DELETE, None
-        if self.delete_noindex and is_noindex(page, self.agent):
+        if self.delete_noindex and self._is_noindex(page):
             return IndexAction.DELETE, None
         try:
             document = self._build_document(key, page)

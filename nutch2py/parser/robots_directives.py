@@ -49,6 +49,11 @@ def parse_x_robots_tag(headers: Mapping[str, str], agent_names: Iterable[str]) -
     return _obeyed_directives(found)
 
 
+def reads_robots_header(conf: Configuration) -> bool:
+    """Return whether X-Robots-Tag counts (``parser.robots.header``); Nutch does not read it."""
+    return conf.get_bool("parser.robots.header", True)
+
+
 def parse_meta_robots(content: str) -> frozenset[str]:
     """Return which of noindex, nofollow and noarchive the content of a meta element robots has."""
     return _obeyed_directives(_DIRECTIVE_SEPARATOR.split(_VALUED_DIRECTIVE.sub(" ", content.lower())))

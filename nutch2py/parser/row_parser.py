@@ -11,7 +11,7 @@ from nutch2py.interfaces import Parse, Parser, Signature
 from nutch2py.parser.html.html_parser import HtmlParser, failed_parse
 from nutch2py.parser.links.outlink_filter import OutlinkFilter
 from nutch2py.parser.parser_factory import ParserFactory
-from nutch2py.parser.robots_directives import CachingPolicy, agent_names, parse_x_robots_tag
+from nutch2py.parser.robots_directives import CachingPolicy, agent_names, parse_x_robots_tag, reads_robots_header
 from nutch2py.plugins.loading import create_named_plugin, plugin_id_of
 from nutch2py.plugins.plugin_failures import PluginCall, PluginError, describe_exception
 from nutch2py.records.cells import ParseStatus
@@ -110,7 +110,7 @@ class RowParser:
         self.outlink_filter = OutlinkFilter(conf)
         self._skip_truncated = conf.get_bool("parser.skip.truncated", True)
         self._agent_names = agent_names(conf)
-        self._caching_policy = CachingPolicy(conf)
+        self._caching_policy, self._reads_robots_header = CachingPolicy(conf), reads_robots_header(conf)
         self.is_out_of_memory = False
         self.last_plugin_error: PluginError | None = None
         self.fields: frozenset[RecordField] = (
@@ -174,6 +174,8 @@ class RowParser:
                 f"parser not found for contentType={content_type or None} url={url}"
             )
         parse, self.last_plugin_error = failed_parse(""), None
+        restriction = page.metadata.get(MetadataKey.CACHING_FORBIDDEN)
+        self._caching_policy.allow(page)  # of an earlier version of the page; parser and header decide again
         for parser in parsers:
             try:
                 parse = self._run_parser(parser, url, page)
@@ -182,8 +184,10 @@ class RowParser:
                 return failed_parse(f"{error.plugin_id}: {error.reason}")
             if parse.major == ParseStatusCode.SUCCESS:
                 break
-        if not isinstance(parser, HtmlParser):
+        if not isinstance(parser, HtmlParser) and self._reads_robots_header:
             parse = self._apply_robots_header(page, parse)
+        if parse.major != ParseStatusCode.SUCCESS and restriction is not None:
+            page.metadata[MetadataKey.CACHING_FORBIDDEN] = restriction
         return parse
 
     def _apply_robots_header(self, page: WebPage, parse: Parse) -> Parse:

@@ -93,6 +93,16 @@ def test_noindex_documents_can_be_kept(table, tmp_path):
     assert set(ids) == DELETED - {"org.a:http/robots", "org.a:http/tagged", "org.a:http/emptied"}
 
 
+def test_redirected_documents_can_be_kept_as_in_nutch(table, tmp_path):
+    _, ids = deleted(table, tmp_path, clean_redirects="false")
+    assert set(ids) == DELETED - {"org.a:http/moved", "org.a:http/moved-for-now", "org.a:http/refreshed"}
+
+
+def test_documents_with_robots_header_can_be_kept_as_in_nutch(table, tmp_path):
+    _, ids = deleted(table, tmp_path, parser_robots_header="false")
+    assert set(ids) == DELETED - {"org.a:http/tagged"}
+
+
 @pytest.mark.parametrize(("words", "committed"), [([], True), (["-noCommit"], False)])
 def test_commit_can_be_disabled(table, tmp_path, words, committed):
     given = ["plugin.includes=indexer-dummy", f"indexer-dummy.path={tmp_path / 'notes'}", "indexer-dummy.delete=true"]

@@ -21,8 +21,10 @@ from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.records.cells import encode_text
 from nutch2py.records.webpage import INJECTED_SITEMAP, CrawlStatus, Host, Mark, WebPage
 from nutch2py.search.search_backends import search
+from nutch2py.support.clock import MS_PER_DAY, now_ms
 from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_url
+from tests.jobs.rows import put
 from tests.site.server import Reply, ScriptedSite
 
 PAGE = b"<html><body>hello</body></html>"
@@ -85,6 +87,61 @@ def test_sitemaps_are_fetched_and_parsed(site: ScriptedSite, crawl: Configuratio
     assert listed.fetch_interval == 86_400
     assert listed.stm_priority == pytest.approx(0.8)
     assert len(found) == 2002
+
+
+URLSET = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>{}</loc></url></urlset>'
+INDEX = '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{}</sitemapindex>'
+
+
+def round_of_sitemaps(crawl: Configuration, batch: str) -> int:
+    """Run the jobs of a round over sitemaps; return the number of generated URLs."""
+    urls = generate(crawl, batch_id=batch, sitemap=True).urls
+    if urls:
+        fetch(crawl, batch, sitemap=True)
+        parse(crawl, batch, sitemap=True)
+        updatedb(crawl, batch)
+    return urls
+
+
+def test_sitemaps_of_sitemap_index_are_read(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+    """In the next rounds, those of an index in an index, too; what they list are pages."""
+    sub = INDEX.format(f"<sitemap><loc>{site.url('/deep.xml')}</loc></sitemap>")
+    top = INDEX.format("".join(f"<sitemap><loc>{site.url(path)}</loc></sitemap>" for path in ("/a.xml", "/sub.xml")))
+    bodies = {"/top.xml": top, "/sub.xml": sub, "/a.xml": URLSET.format(site.url("/a")),
+              "/deep.xml": URLSET.format(site.url("/deep"))}  # fmt: skip
+    for path, body in bodies.items():
+        site.on(path, Reply(body=body.encode(), content_type="application/xml"))
+    inject(crawl, seeds(tmp_path, f"{site.url('/top.xml')}\t-sitemap"))
+    assert [round_of_sitemaps(crawl, f"s-{number}") for number in range(4)] == [1, 2, 1, 0]
+    found = rows(crawl)
+    marks = {path: found[reverse_url(site.url(path))].markers.get(Mark.INJECT) for path in [*bodies, "/a", "/deep"]}
+    assert marks == {**dict.fromkeys(bodies, INJECTED_SITEMAP), "/a": "y", "/deep": "y"}
+    assert generate(crawl, batch_id="pages").urls == 2
+
+
+def test_detected_sitemaps_are_generated_as_sitemaps(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:
+    """A page of robots.txt that is crawled as a page already, is injected or in a batch stays one."""
+    paths = ["/new.xml", "/page", "/injected", "/open", "/known"]
+    listed = "".join(f"Sitemap: {site.url(path)}\n" for path in paths) + "Sitemap: http://other.test/map.xml\n"
+    site.on("/robots.txt", Reply(body=f"User-agent: *\n{listed}".encode(), content_type="text/plain"))
+    site.on("/new.xml", Reply(body=URLSET.format(site.url("/found")).encode(), content_type="application/xml"))
+    site.on("/", Reply(body=PAGE))
+    inject(crawl, seeds(tmp_path, site.url("/"), site.url("/injected")))
+    put(crawl, {site.url("/page"): {"status": CrawlStatus.FETCHED, "fetch_time": 1 << 50},
+                site.url("/known"): {"status": CrawlStatus.UNFETCHED, "fetch_time": now_ms() + 10 * MS_PER_DAY},
+                site.url("/open"): {"status": CrawlStatus.UNFETCHED, "marks": {Mark.GENERATE: "other"}}})  # fmt: skip
+    generate(crawl, batch_id="b-1")
+    fetch(crawl, "b-1", detect_sitemaps=True)
+    parse(crawl, "b-1")
+    result = updatedb(crawl, "b-1")
+    found = rows(crawl)
+    marks = {path: found[reverse_url(site.url(path))].markers.get(Mark.INJECT) for path in paths}
+    assert marks == {"/new.xml": INJECTED_SITEMAP, "/page": None, "/injected": "y", "/open": None,
+                     "/known": INJECTED_SITEMAP}  # fmt: skip
+    assert result.count("updatedb", "sitemaps_found") == 2
+    assert found[reverse_url("http://other.test/map.xml")].markers.get(Mark.INJECT) is None
+    assert round_of_sitemaps(crawl, "s-1") == 1
+    assert rows(crawl)[reverse_url(site.url("/found"))].markers.get(Mark.INJECT) == "y"
 
 
 def test_host_table_settings_are_applied(site: ScriptedSite, crawl: Configuration, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.indexer.document_builder import is_noindex
 from nutch2py.indexer.filters.index_basic import BasicIndexingFilter
 from nutch2py.interfaces import Parse
 from nutch2py.parser.html import main_text
@@ -50,6 +51,35 @@ def test_x_robots_tag_equals_meta_element(conf: Configuration) -> None:
     page = fetched(body, X_Robots_Tag="noarchive")
     parse(conf, page)
     assert page.metadata[MetadataKey.CACHING_FORBIDDEN] == b"content"
+
+
+@pytest.mark.parametrize("media_type", ["text/html", "text/plain", "application/rss+xml", "text/csv"])
+def test_noarchive_lasts_as_long_as_the_page_asks_for_it(conf: Configuration, media_type: str) -> None:
+    """Whatever its format; a parse that fails leaves what was."""
+    body = b"<rss><channel><title>t</title></channel></rss>" if "rss" in media_type else b"a word"
+    parsing = RowParser(conf)
+    page = fetched(body, media_type, X_Robots_Tag="noarchive")
+    assert parsing.parse_row(KEY, page).label == "success"
+    assert page.metadata[MetadataKey.CACHING_FORBIDDEN] == b"content"
+    page.headers["X-Robots-Tag"] = "nosnippet"
+    page.content_type, before = "image/none", media_type
+    parsing.parse_row(KEY, page)
+    assert page.metadata[MetadataKey.CACHING_FORBIDDEN] == b"content"
+    page.content_type = before
+    assert parsing.parse_row(KEY, page).label == "success"
+    assert MetadataKey.CACHING_FORBIDDEN not in page.metadata
+
+
+@pytest.mark.parametrize("media_type", ["text/html", "text/plain"])
+def test_x_robots_tag_can_be_ignored_as_in_nutch(conf: Configuration, media_type: str) -> None:
+    conf.set("parser.robots.header", "false")
+    page = fetched(b"<a href=http://o.test/>x</a> http://o.test/", media_type, X_Robots_Tag="none, noarchive")
+    assert RowParser(conf).parse_row(KEY, page).label == "success"
+    assert page.text
+    assert dict(page.outlinks)
+    assert MetadataKey.CACHING_FORBIDDEN not in page.metadata
+    assert not is_noindex(page, "x", reads_header=False)
+    assert is_noindex(page, "x")
 
 
 def test_x_robots_tag_applies_to_other_formats(conf: Configuration) -> None:

@@ -15,6 +15,7 @@ from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
+from nutch2py.parser.robots_directives import reads_robots_header
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, ParseStatusCode, WebPage
 from nutch2py.table import TableQuery
@@ -53,6 +54,8 @@ class CleaningJob(TableJob[CleanParameters]):
     def prepare(self) -> None:
         """Read the settings."""
         self.deletes_noindex = self.conf.get_bool("indexer.delete.robots.noindex", True)
+        self.deletes_redirects = self.conf.get_bool("clean.redirects", True)
+        self.reads_robots_header = reads_robots_header(self.conf)
         self.agent_name = self.conf.get_trimmed("http.agent.name")
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
@@ -76,7 +79,7 @@ class CleaningJob(TableJob[CleanParameters]):
         status = page.parse_status
         redirected = status is not None and status.minor == ParseStatusCode.REDIRECT
         if redirected or page.status in (CrawlStatus.REDIR_PERM, CrawlStatus.REDIR_TEMP):
-            return "redirected"
+            return "redirected" if self.deletes_redirects else ""
         if duplicate_of(page) is not None:
             return "duplicate"
         return "noindex" if self.deletes_noindex and should_index(page) and self._is_noindex(key, page) else ""
@@ -84,8 +87,8 @@ class CleaningJob(TableJob[CleanParameters]):
     def _is_noindex(self, key: str, page: WebPage) -> bool:
         if page.content_type in _HTML_TYPES and not page.title:  # the only case that needs the text
             whole = self.store.get(key, _FIELDS_WITH_TEXT)
-            return whole is not None and is_noindex(whole, self.agent_name)
-        return is_noindex(page, self.agent_name)
+            return whole is not None and is_noindex(whole, self.agent_name, reads_header=self.reads_robots_header)
+        return is_noindex(page, self.agent_name, reads_header=self.reads_robots_header)
 
 
 def clean(conf: Configuration, commit: bool = True) -> JobResult:

@@ -1,7 +1,8 @@
 """Inverted links: what updatedb passes from map to reduce, as lines that are written and read in bulk.
 
-The first character of a value is its kind: a page of the batch, a link to the row, or a page that has dropped its link
-to the row. Values sort in this order, and links by descending score: a link has 16 digits before its JSON.
+The first character of a value is its kind: a page of the batch, a link to the row, a page that has dropped its link to
+the row, or a page whose site names the row as a sitemap. Values sort in this order, and links by descending score: a
+link has 16 digits before its JSON.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from nutch2py.url.keys import reverse_urls
 
 make_scored_link: Callable[[Sequence[object]], ScoredLink] = partial(tuple.__new__, ScoredLink)
 """``ScoredLink(*fields)`` at half the cost; it is called twice for each link of a batch."""
-PAGE_KIND, _LINK_KIND, DROPPED_KIND = "!", "1", "2"
-_PAGE_BYTE, _LINK_BYTE = ord(PAGE_KIND), ord(_LINK_KIND)
+PAGE_KIND, _LINK_KIND, DROPPED_KIND, SITEMAP_KIND = "!", "1", "2", "3"
+_PAGE_BYTE, _LINK_BYTE, _SITEMAP_BYTE = ord(PAGE_KIND), ord(_LINK_KIND), ord(SITEMAP_KIND)
 _LINK_HEAD_LENGTH = 17  # characters before the JSON of a link
 
 
@@ -56,16 +57,17 @@ def invert_links(source: str, links: Sequence[ScoredLink]) -> InvertedLinks:
 
 
 class RowLinks(NamedTuple):
-    """Values of one row, after the shuffle."""
+    """Values of one row, after the shuffle. ``is_sitemap``: its site names it as a sitemap."""
 
     is_batch_page: bool
     links: list[ScoredLink]
     dropped_sources: list[str]
+    is_sitemap: bool = False
 
 
 def collect_row_links(values: Iterator[bytes], max_links: int) -> RowLinks:
     """Collect the values of one row, with the ``max_links`` links of the highest score, as in Nutch."""
-    page = False
+    page = is_sitemap = False
     links: list[bytes] = []
     dropped: list[str] = []
     for value in values:
@@ -75,10 +77,12 @@ def collect_row_links(values: Iterator[bytes], max_links: int) -> RowLinks:
                 links.append(value[_LINK_HEAD_LENGTH:])
         elif kind == _PAGE_BYTE:
             page = True
+        elif kind == _SITEMAP_BYTE:
+            is_sitemap = True
         else:
             dropped.append(_from_json(value[1:]))
     scored = [*map(make_scored_link, _from_json(b"[%b]" % b",".join(links)))] if links else []
-    return RowLinks(page, scored, dropped)
+    return RowLinks(page, scored, dropped, is_sitemap)
 
 
 def _to_json(value: object) -> str:

@@ -8,6 +8,7 @@ a score is added only once, however often the job is killed.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -30,6 +31,7 @@ from nutch2py.jobs.nutch_log_lines import JobLogger
 from nutch2py.jobs.updatedb.inverted_links import (
     DROPPED_KIND,
     PAGE_KIND,
+    SITEMAP_KIND,
     RowLinks,
     collect_row_links,
     invert_links,
@@ -43,12 +45,13 @@ from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.plugins.loading import plugin_id_of
 from nutch2py.plugins.plugin_failures import PluginCall, PluginError
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import Mark, MetadataKey, WebPage
+from nutch2py.records.webpage import INJECTED_SITEMAP, CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.schedule.fetch_schedule import check_fetch_schedule, create_fetch_schedule
 from nutch2py.schedule.fetch_transition import TRANSITION_FIELDS, TransitionLimits, apply_fetch, initialize_page
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.support.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
+from nutch2py.url.url_parts import domain_of
 
 UNKNOWN_DISTANCE = 2147483647  # distance of a page that has none
 _ROWS_PER_READ = 500  # rows looked up at once
@@ -81,6 +84,28 @@ def _get_links(page: WebPage) -> tuple[list[ScoredLink], int]:
     outlinks = page.outlinks.decoded_items()
     targets = outlinks + page.sitemaps.decoded_items()
     return [make_scored_link((url, anchor or "", 0.0, distance)) for url, anchor in targets], len(outlinks)
+
+
+def _iter_own_sitemaps(source: str, page: WebPage) -> Iterator[str]:
+    """Yield the row keys of the sitemaps in the domain of a page that its robots.txt or sitemap index names.
+
+    Those of other domains are links and nothing else: a site must not decide that pages of others are no pages.
+    """
+    for url, _ in page.sitemaps.decoded_items():
+        with contextlib.suppress(ValueError):
+            if domain_of(url) == domain_of(source):
+                yield reverse_url(url)
+
+
+def _may_become_sitemap(page: WebPage) -> bool:
+    """Return whether a row may be marked as a sitemap: not injected, in no batch, and not fetched as a page.
+
+    Nutch marks none, so that ``generate -sitemap`` does not find what ``fetch -stmDetect`` and sitemap indexes name.
+    """
+    markers = page.markers
+    return (
+        page.status in (None, 0, CrawlStatus.UNFETCHED) and Mark.INJECT not in markers and Mark.GENERATE not in markers
+    )
 
 
 class DbUpdaterJob(TableJob[UpdateDbParameters]):
@@ -134,6 +159,8 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
                     yield target, f"{inverted.prefix}{value}{inverted.suffix}"
             elif inverted.targets:
                 yield "", encode_sorted_lines(*inverted)
+            for target in _iter_own_sitemaps(source, page):
+                yield target, SITEMAP_KIND
             self.count("updatedb", "links", len(links))
         self.count("updatedb", "malformed_links", malformed)
 
@@ -217,6 +244,9 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
                 self.count("updatedb", name, count)
         if page is not None and row_links.is_batch_page and not failed:
             self._remove_batch_marks(page)
+        if page is not None and row_links.is_sitemap and _may_become_sitemap(page):
+            page.markers[Mark.INJECT] = INJECTED_SITEMAP
+            self.count("updatedb", "sitemaps_found")
         if row_links.is_batch_page:
             self.count("updatedb", "pages_failed" if failed else "pages")
         elif page is not None:

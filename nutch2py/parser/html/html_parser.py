@@ -19,7 +19,7 @@ from nutch2py.parser.html.main_text import (
 )
 from nutch2py.parser.html.outlinks import OutlinkCollector
 from nutch2py.parser.parse_filters import ParseFilters
-from nutch2py.parser.robots_directives import CachingPolicy, agent_names, parse_x_robots_tag
+from nutch2py.parser.robots_directives import CachingPolicy, agent_names, parse_x_robots_tag, reads_robots_header
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import ParseStatusCode, WebPage
 from nutch2py.url.url_parts import parse_url
@@ -49,6 +49,7 @@ class HtmlParser(Parser):
         self._outlink_collector = OutlinkCollector(conf)
         self._parse_filters = ParseFilters(conf)
         self._caching_policy = CachingPolicy(conf)
+        self._reads_robots_header = reads_robots_header(conf)
         self._canonical_mode = conf.get_trimmed("parser.html.canonical", "metadata").lower()
         if self._canonical_mode not in CANONICAL_MODES:
             raise ConfigurationError(
@@ -88,7 +89,7 @@ class HtmlParser(Parser):
         tree = parse_tree(html, xml=page.content_type == "application/xhtml+xml" or html.startswith("<?xml"))
         head = head_elements(tree, html)
         meta = read_meta_tags(head, base, encoding.name, self._agent_names)
-        robots = parse_x_robots_tag(page.headers, self._agent_names)
+        robots = parse_x_robots_tag(page.headers, self._agent_names) if self._reads_robots_header else frozenset[str]()
         meta.no_index |= "noindex" in robots
         meta.no_follow |= "nofollow" in robots
         meta.no_cache |= "noarchive" in robots
