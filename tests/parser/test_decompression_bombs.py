@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
+import lzma
 import resource
+import struct
+import tarfile
 import time
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -14,6 +20,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parse
+from nutch2py.parser.formats.archive import ArchiveParser
 from nutch2py.parser.parsechecker import create_page
 from nutch2py.parser.sitemap.sitemap_parser import parse_sitemap
 from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
@@ -279,3 +286,137 @@ def test_document_entities_are_not_resolved(parsing: ParseWorkerClient, name: st
 def test_sitemap_entities_are_not_resolved() -> None:
     body = INTERNAL + "<urlset><url><loc>http://h.test/?a=1&amp;b=2&f;</loc></url><url><loc>/&e;</loc></url></urlset>"
     assert [entry.url for entry in parse_sitemap(body.encode()).entries] == ["http://h.test/?a=1&b=2&f;", "/&e;"]
+
+
+def sparse_tar(size: int, name: str = "hole.bin") -> bytes:
+    """Return a tar of GNU's old sparse format with one file, a hole of ``size`` bytes."""
+    header = bytearray(tarfile.TarInfo(name).tobuf(tarfile.GNU_FORMAT))
+    header[156:157] = tarfile.GNUTYPE_SPARSE
+    header[386:410] = b"%011o\0%011o\0" % (0, 0)
+    header[483:495] = b"%011o\0" % size
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + bytes(1024)
+
+
+def sparse_pax_tar(size: int) -> bytes:
+    """Return a tar of the PAX sparse format 1.0."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        entry = tarfile.TarInfo("GNUSparseFile.0/hole.bin")
+        entry.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": str(size),
+                             "GNU.sparse.name": "hole.bin"}  # fmt: skip
+        body = b"1\n0\n0\n".ljust(512, b"\0")
+        entry.size = len(body)
+        archive.addfile(entry, io.BytesIO(body))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("hole.tar", sparse_tar(99 << 20)),
+        ("pax.tar", sparse_pax_tar(99 << 20)),
+        ("packed.tar.gz", gzip.compress(sparse_tar(99 << 20))),
+        ("in.zip", zipped(("hole.tar", sparse_tar(99 << 20)))),
+        ("spaces.txt.bz2", bz2.compress(b" " * (99 << 20))),
+        ("spaces.txt.xz", lzma.compress(b" " * (99 << 20))),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_small_package_does_not_unpack_to_hundreds_of_times_its_size(
+    parsing: ParseWorkerClient, name: str, body: bytes
+) -> None:
+    found = parse(parsing, name, body)
+    if found.major == ParseStatusCode.FAILED:
+        assert "parser.unpack.max.ratio" in found.args[0]
+    else:
+        assert len(found.text) < 100  # the names of files inside
+
+
+def test_holes_of_tar_are_rejected_before_they_are_made() -> None:
+    conf = Configuration.load()
+    page = create_page("http://h.test/hole.tar", sparse_tar(99 << 20), None, conf)
+    tracemalloc.start()
+    try:
+        found = ArchiveParser(conf).parse("http://h.test/hole.tar", page)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert "parser.unpack.max.ratio" in found.args[0]
+
+
+def overlapping_zip(count: int, kernel_bytes: int, *, whole: bool) -> bytes:
+    """Return a zip whose files share their data.
+
+    Args:
+        count: number of entries.
+        kernel_bytes: unpacked bytes of the shared data.
+        whole: all entries are the same file; else each starts a stored block before the next and reaches over it.
+    """
+    packer = zlib.compressobj(9, wbits=-15)
+    kernel_text = b"word " * (kernel_bytes // 5)
+    kernel = packer.compress(kernel_text) + packer.flush()
+    files, directory = bytearray(), bytearray()
+    bodies = [(kernel, kernel_text)]
+    for number in range(1, 1 if whole else count):
+        name = b"%05d.txt" % number
+        inner = local_header(b"%05d.txt" % (number - 1), *bodies[-1])
+        bodies.append(
+            (b"\0" + struct.pack("<HH", len(inner), len(inner) ^ 0xFFFF) + inner + bodies[-1][0], inner + bodies[-1][1])
+        )
+        del name
+    last = len(bodies) - 1
+    files += local_header(b"%05d.txt" % last, *bodies[last]) + bodies[last][0]
+    offset = 0
+    for number in range(count):
+        index = last if whole else last - number
+        data, text = bodies[index]
+        name = b"%05d.txt" % (number if whole else index)
+        directory += (
+            struct.pack(
+                "<4s6H3I5H2I",
+                b"PK\1\2",
+                20,
+                20,
+                0,
+                8,
+                0,
+                0,
+                zlib.crc32(text),
+                len(data),
+                len(text),
+                len(name),
+                0,
+                0,
+                0,
+                0,
+                0,
+                offset,
+            )
+            + name
+        )
+        offset += 0 if whole else len(local_header(name, data, text)) + 5
+    end = struct.pack("<4s4H2IH", b"PK\5\6", 0, 0, count, count, len(directory), len(files), 0)
+    return bytes(files + directory + end)
+
+
+def local_header(name: bytes, data: bytes, text: bytes) -> bytes:
+    return (
+        struct.pack("<4s5H3I2H", b"PK\3\4", 20, 0, 8, 0, 0, zlib.crc32(text), len(data), len(text), len(name), 0) + name
+    )
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["same-file", "quoted"])
+def test_overlapping_files_of_zip_are_not_unpacked_again(parsing: ParseWorkerClient, whole: bool) -> None:
+    body = overlapping_zip(200, 100_000, whole=whole)
+    found = parse(parsing, "overlap.zip", body)
+    assert len(found.text) < 1_000_000
+
+
+@pytest.mark.parametrize(("limit", "length"), [("5000", 5000), ("0", 0), ("1000000", 199_999)])
+def test_characters_of_document_are_limited_by_property(limit: str, length: int) -> None:
+    conf = Configuration.load(overrides={"parser.document.max.characters": limit})
+    page = create_page("http://h.test/a.zip", zipped(("a.txt", b"word " * 40_000)), None, conf)
+    found = ArchiveParser(conf).parse("http://h.test/a.zip", page)
+    assert abs(len(found.text) - length) <= 6

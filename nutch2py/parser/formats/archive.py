@@ -21,7 +21,7 @@ from nutch2py.parser.formats.document_parser import (
     UnreadableDocumentError,
 )
 from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
-from nutch2py.parser.formats.unpack_budget import unpack_budget
+from nutch2py.parser.formats.unpack_budget import PackageBudget, unpack_budget
 from nutch2py.parser.gzip_decoder import gzip_decompressor
 from nutch2py.records.webpage import WebPage
 
@@ -53,7 +53,7 @@ class ArchiveParser(DocumentParser):
                 if content[:2] == b"PK":
                     self._read_zip(ZipPackage(content, budget), document)
                 elif (pieces := decompress_chunks(content)) is not None:
-                    self._read_compressed_file(pieces, document)
+                    self._read_compressed_file(pieces, len(content), document)
                 else:
                     self._read_tar(content, document)
         except DocumentLimitError:
@@ -102,7 +102,8 @@ class ArchiveParser(DocumentParser):
         try:
             with tarfile.open(fileobj=io.BytesIO(content), mode="r:", errors="replace") as archive, unpack_budget(
                 self.conf
-            ) as budget:  # fmt: skip
+            ) as page_budget:  # fmt: skip
+                budget = PackageBudget(page_budget, len(content))
                 for member in archive:
                     if len(archive.pax_headers) > MAX_PAX_HEADERS:
                         raise UnreadableDocumentError(f"tar: {len(archive.pax_headers)} headers for every file")
@@ -116,9 +117,10 @@ class ArchiveParser(DocumentParser):
             if not document.text_length:
                 raise UnreadableDocumentError(f"tar: {error}") from None
 
-    def _read_compressed_file(self, pieces: Iterator[bytes], document: ParsedDocument) -> None:
-        with unpack_budget(self.conf) as budget:
-            output, parts = io.BytesIO(), 0
+    def _read_compressed_file(self, pieces: Iterator[bytes], size: int, document: ParsedDocument) -> None:
+        """Read a compressed file of ``size`` bytes."""
+        with unpack_budget(self.conf) as page_budget:
+            budget, output, parts = PackageBudget(page_budget, size), io.BytesIO(), 0
             try:
                 for data in pieces:
                     budget.spend(len(data))

@@ -14,8 +14,8 @@ from nutch2py.url.url_parts import resolve_url
 
 # line feed and tab are text; other control characters, NUL, surrogates and non-characters are not
 _NON_TEXT_CHARS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-MAX_TEXT_CHARS = 20_000_000
-"""Characters of text per document, as in about 40 books; the rest is dropped."""
+DEFAULT_MAX_CHARACTERS = 20_000_000
+"""Characters of text per document, as in about 40 books."""
 _MAX_METADATA_VALUE_CHARS = 10_000  # of one value
 _MAX_METADATA_CHARS = 1_000_000  # of all names and values
 _MAX_ANCHOR_CHARS = 1000
@@ -50,12 +50,13 @@ def clean_text(text: str) -> str:
 class ParsedDocument:
     """Collects the text, links and metadata of a document.
 
-    ``base``: the URL against which links are resolved, "" for none. ``metadata`` has Tika's names (``dc:creator``,
-    ``dcterms:created``, ``xmpTPg:NPages`` …).
+    ``base``: the URL against which links are resolved, "" for none. ``max_characters``: length of the text, the rest
+    is dropped. ``metadata`` has Tika's names (``dc:creator``, ``dcterms:created``, ``xmpTPg:NPages`` …).
     """
 
-    def __init__(self, base: str = "") -> None:
+    def __init__(self, base: str = "", max_characters: int = DEFAULT_MAX_CHARACTERS) -> None:
         self.base = base
+        self._max_characters = max_characters
         self.title = ""
         self.metadata: dict[str, str] = {}
         self.outlinks: list[Outlink] = []
@@ -64,9 +65,9 @@ class ParsedDocument:
         self._metadata_length = 0
 
     def add_text(self, text: str) -> None:
-        """Add text as a line of its own; text beyond 20 million characters is dropped."""
-        if text and self._text_length < MAX_TEXT_CHARS:
-            text = text[: MAX_TEXT_CHARS - self._text_length]
+        """Add text as a line of its own; text beyond the limit is dropped."""
+        if text and self._text_length < self._max_characters:
+            text = text[: self._max_characters - self._text_length]
             self._text.append(text)
             self._text_length += len(text) + 1
 
@@ -108,12 +109,12 @@ class ParsedDocument:
     @property
     def is_full(self) -> bool:
         """Whether the text has reached its limit."""
-        return self._text_length >= MAX_TEXT_CHARS
+        return self._text_length >= self._max_characters
 
     @property
     def remaining_chars(self) -> int:
         """Number of characters that can still be added."""
-        return max(0, MAX_TEXT_CHARS - self._text_length)
+        return max(0, self._max_characters - self._text_length)
 
     @property
     def text_length(self) -> int:
@@ -148,6 +149,7 @@ class DocumentParser(Parser):
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
+        self._max_characters = conf.get_int("parser.document.max.characters", DEFAULT_MAX_CHARACTERS)
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read ``content`` into ``document``; raise one of this module's errors on failure."""
@@ -158,7 +160,7 @@ class DocumentParser(Parser):
         content = page.content or b""
         if not content:
             return failed_parse(ParseStatusCode.MISSING_CONTENT, "no content")
-        document = ParsedDocument(page.base_url or url)
+        document = ParsedDocument(page.base_url or url, self._max_characters)
         try:
             self.read(content, document, page)
         except UnreadableDocumentError as error:

@@ -9,7 +9,7 @@ import orjson
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parse, Parser
-from nutch2py.parser.formats.document_parser import ParsedDocument, failed_parse
+from nutch2py.parser.formats.document_parser import DEFAULT_MAX_CHARACTERS, ParsedDocument, failed_parse
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import ParseStatusCode, WebPage
 
@@ -32,6 +32,7 @@ class TikaServerParser(Parser):
 
     def __init__(self, conf: Configuration) -> None:
         self._url = conf.get_trimmed("tika.server.url").rstrip("/")
+        self._max_characters = conf.get_int("parser.document.max.characters", DEFAULT_MAX_CHARACTERS)
         self._timeout = conf.get_float("parser.timeout", 30.0)
 
     def parse(self, url: str, page: WebPage) -> Parse:
@@ -55,7 +56,7 @@ class TikaServerParser(Parser):
             return failed_parse(
                 ParseStatusCode.EXCEPTION, f"Tika server {self._url}: the response is not a list of parts"
             )
-        document = ParsedDocument(page.base_url or url)
+        document = ParsedDocument(page.base_url or url, self._max_characters)
         broken = str(_first_value(parts[0].get(_EXCEPTION_KEY)) or "").strip()
         if broken and not any(str(part.get("X-TIKA:content") or "").strip() for part in parts):
             return failed_parse(

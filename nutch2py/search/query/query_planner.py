@@ -61,6 +61,7 @@ _MAX_WORDS_NEXT_TO_QUOTES = 3
 _MAX_RARE_FREQUENCY = 2
 """Documents with a word up to which far more frequent similar words are searched, too."""
 _MAX_CORRECTED_WORDS = 8
+_MAX_CORRECTION_ATTEMPTS = 12  # words of a query for which similar words are looked for: each costs several requests
 _MAX_JOINED_LENGTH = 24  # letters of two words that may be one
 _SINGLE_WORD = re.compile(r"\W*([^\W\d_]+)\W*")
 _FIELD_ALIASES = {"intitle": "title", "inurl": "url", "inanchor": "anchor", "intext": "content", "filetype": "type"}
@@ -299,12 +300,16 @@ class _PlanBuilder:
 
     def _find_corrections(self, corrector: WordCorrector) -> None:
         """Find similar words for the words without field and operator that the index hardly knows."""
+        attempts = 0
         for text in filter(is_free, iter_positive_texts(self._tree)):
             match, units = _SINGLE_WORD.fullmatch(text.text), self._units[text]
             if match is None or not units or self._planner.is_filler(text.text):
                 continue
+            if attempts == _MAX_CORRECTION_ATTEMPTS:
+                return
             if self._analyzer.han_characters(units[0].alternatives[0][0][0]):
                 if not all(map(self._frequency_of, units)):
+                    attempts += 1
                     self._replace_homophones(corrector, text, match[1])
                 continue
             if len(units) != 1:
@@ -312,6 +317,7 @@ class _PlanBuilder:
             frequency = self._frequency_of(units[0])
             if frequency > _MAX_RARE_FREQUENCY or len(self._corrections) == _MAX_CORRECTED_WORDS:
                 continue
+            attempts += 1
             if corrections := corrector.find_corrections(match[1], frequency):
                 self._corrections[text] = corrections
                 self.replaced_words[match[1]] = corrections[0].word

@@ -13,7 +13,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parser
-from nutch2py.parser.formats import archive, document_parser, pdf
+from nutch2py.parser.formats import archive, pdf
 from nutch2py.parser.formats.archive import ArchiveParser
 from nutch2py.parser.formats.epub import EpubParser
 from nutch2py.parser.formats.feed import FeedParser, XmlParser
@@ -402,9 +402,9 @@ CASES = [(format_name, shape) for format_name, (_, shapes) in SHAPES.items() for
 
 
 @pytest.fixture
-def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_bounds(monkeypatch: pytest.MonkeyPatch, conf: Configuration) -> None:
     """Small limits show how work grows below them."""
-    monkeypatch.setattr(document_parser, "MAX_TEXT_CHARS", 20_000)
+    conf.set("parser.document.max.characters", "20000")
     monkeypatch.setattr(pdf, "MAX_LINK_SCAN_CHARS", 100_000)
     monkeypatch.setattr(archive, "MAX_PAX_HEADERS", 20)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import struct
-import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from nutch2py.parser.formats.document_parser import (
@@ -17,15 +18,16 @@ from nutch2py.parser.formats.document_parser import (
     UnreadableDocumentError,
     UnsupportedDocumentError,
 )
-from nutch2py.parser.formats.unpack_budget import UnpackBudget
+from nutch2py.parser.formats.unpack_budget import PackageBudget, UnpackBudget
 from nutch2py.parser.xml_sanitizer import sanitize_xml
 
 if TYPE_CHECKING:
     from lxml.etree import ParserTarget
 
 _CHUNK_BYTES = 1 << 16
-_MIN_UNPACK_BYTES = 8 << 20  # minimum limit of a package's unpacked bytes
+_LOCAL_HEADER_BYTES = 30  # without name and extra field
 _MAX_ENTRIES = 100_000
+_MAX_LISTINGS = 2  # of one file in the directory
 
 
 class ZipPackage:
@@ -37,15 +39,13 @@ class ZipPackage:
         except Exception as error:  # noqa: BLE001 - zipfile raises arbitrary exceptions for invalid numbers
             raise UnreadableDocumentError(f"not a ZIP file: {error}") from None
         self._content = content
-        self._budget = budget
+        self._budget = PackageBudget(budget, len(content))
         self._first_error = ""  # of the first file that cannot be read
-        self._unpack_left = (
-            max(_MIN_UNPACK_BYTES, budget.max_ratio * len(content)) if budget.max_ratio > 0 else sys.maxsize
-        )
         self._packed_left = 2 * len(content)  # files of an intact package do not overlap; some are read twice
         self.entries = self._zip.infolist()
         if len(self.entries) > _MAX_ENTRIES:
             raise UnreadableDocumentError(f"a directory of {len(self.entries)} entries")
+        self._overlapping = _find_overlapping(self.entries)
         self.names = [entry.filename for entry in self.entries]
         # Windows programs write backslashes, and readers of these formats ignore case
         self._by_name = {name.replace("\\", "/").lower(): name for name in reversed(self.names)}
@@ -72,16 +72,13 @@ class ZipPackage:
         if entry.flag_bits & 1:
             raise EncryptedDocumentError(f"{entry.filename} needs a password")
         self._packed_left -= entry.compress_size
-        if self._packed_left < 0:
+        if self._packed_left < 0 or entry.header_offset in self._overlapping:
             raise UnreadableDocumentError(f"{entry.filename} overlaps other files")
         parts = []
         try:
             with self._zip.open(entry) as file:
                 while part := file.read(_CHUNK_BYTES):
                     self._budget.spend(len(part))
-                    self._unpack_left -= len(part)
-                    if self._unpack_left < 0:
-                        raise DocumentLimitError("unpacks to more than parser.unpack.max.ratio times its size")
                     parts.append(part)
         except (DocumentLimitError, MemoryError):
             raise
@@ -106,18 +103,25 @@ class ZipPackage:
         packed = self._content[start : start + entry.compress_size]
         stored = entry.compress_type == zipfile.ZIP_STORED
         try:
-            data = (
-                packed
-                if stored
-                else zlib.decompressobj(-15).decompress(
-                    packed, max(1, min(self._budget.bytes_left, self._unpack_left) + 1)
-                )
-            )
+            data = packed if stored else zlib.decompressobj(-15).decompress(packed, max(1, self._budget.bytes_left + 1))
         except zlib.error:
             return b""
         self._budget.spend(len(data))
-        self._unpack_left -= len(data)
-        return data if self._unpack_left >= 0 else b""
+        return data
+
+
+def _find_overlapping(entries: Collection[zipfile.ZipInfo]) -> frozenset[int]:
+    """Return the offsets of files whose data reaches into the next file, or that the directory lists many times.
+
+    Such data would be unpacked for each of them. Some programs list a file twice.
+    """
+    ends: dict[int, int] = {}
+    counts = Counter(entry.header_offset for entry in entries)
+    for entry in entries:
+        end = entry.header_offset + _LOCAL_HEADER_BYTES + entry.compress_size
+        ends[entry.header_offset] = max(end, ends.get(entry.header_offset, 0))
+    reaching = (start for start, following in pairwise(sorted(ends)) if ends[start] > following)
+    return frozenset([*reaching, *(start for start, count in counts.items() if count > _MAX_LISTINGS)])
 
 
 _UNSUPPORTED_FORMATS = {
