@@ -31,7 +31,7 @@ GROUPS = {
         "indexer/test_elastic", "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
         "search/test_query_suite", "search/test_near_misses", "search/test_solr_handler", "search/test_solr_search",
         "server/test_search_api", "server/test_search_page_all_indexes", "server/test_browser",
-        "server/test_rejected_requests",
+        "server/test_rejected_requests", "server/test_hostile_queries",
         "test_ranking_solr",
     ),
     "site": ("jobs/test_real_site",),
