@@ -117,5 +117,22 @@ class NothingFetchedError(NutchError):
     exit_code = 9
 
 
+class LocalFailuresError(NutchError):
+    """Too many pages of a fetch failed for a reason of this machine, its network or its configuration."""
+
+    exit_code = 11
+
+
+class DeletionsRefusedError(NutchError):
+    """A job would have deleted more documents of an index than ``indexer.delete.max.share`` allows."""
+
+    exit_code = 12
+
+    def __init__(self, message: str, counters: dict[str, dict[str, int]] | None = None) -> None:
+        super().__init__(message)
+        self.counters = counters or {}
+        """Counters of the job, of which everything but the deletions was done."""
+
+
 class LockLostError(LockedError):
     """A job sent no heartbeat for so long that another one has taken over its lock."""

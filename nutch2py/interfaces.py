@@ -11,7 +11,7 @@ plug-in reads only the columns of a page that its ``fields`` name; another colum
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -323,6 +323,20 @@ class IndexWriter(Plugin, Protocol):
     def get_scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
         """Return the field ``pagerank`` by id, for documents that are in the index; None without the field."""
         return {}
+
+    def count_documents(self) -> int | None:
+        """Return the number of documents in the index, None if it cannot be queried.
+
+        With a number, ``indexer.delete.max.share`` limits the documents that a job deletes.
+        """
+        return None
+
+    def find_documents(self, ids: Sequence[str]) -> Collection[str]:
+        """Return those of ``ids`` whose documents are in the index, for a writer that counts its documents.
+
+        Documents that were sent and not committed yet should be included.
+        """
+        return ids
 
     def set_score(self, document_id: str, score: float) -> bool:
         """Set ``pagerank`` of a document of the last :meth:`get_scores` call, without its text.

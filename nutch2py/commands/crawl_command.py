@@ -88,6 +88,7 @@ def _crawl(args: Arguments, conf: Configuration) -> int:
         view.close()
     for line in summary_lines(loop.totals, plan, loop.stop_reason, location, loop.conf):
         print(line)
+    loop.check_local_failures()
     if loop.totals.fetched_count or loop.has_resumed:
         return 0
     if not loop.totals.rounds:

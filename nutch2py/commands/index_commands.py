@@ -25,11 +25,24 @@ if TYPE_CHECKING:
 
 def _index_options(parser: argparse.ArgumentParser) -> None:
     add_batch_options(parser, reindex=True)
+    _force_option(parser)
+
+
+def _force_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-force", "--force", action="store_true", help="delete documents without a limit (indexer.delete.max.share)"
+    )
 
 
 def _index(args: Arguments, conf: Configuration) -> int:
+    _apply_force(args, conf)
     open_printing_crawl(conf).index(selected_batch(args))
     return 0
+
+
+def _apply_force(args: Arguments, conf: Configuration) -> None:
+    if args.force:
+        conf.set("indexer.delete.max.share", "1")
 
 
 def _pagerank_options(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +65,7 @@ def _pagerank(args: Arguments, conf: Configuration) -> int:
 
 def _solrindex_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("solr_url", metavar="solrUrl", help="the Solr collection, http://HOST:8983/solr/COLLECTION")
-    add_batch_options(parser, reindex=True)
+    _index_options(parser)
 
 
 def _solrindex(args: Arguments, conf: Configuration) -> int:
@@ -64,7 +77,7 @@ def _elasticindex_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "cluster", metavar="cluster", help="ignored; elastic.host is the address (Nutch 2 takes the cluster's name)"
     )
-    add_batch_options(parser, reindex=True)
+    _index_options(parser)
 
 
 def _elasticindex(args: Arguments, conf: Configuration) -> int:
@@ -117,9 +130,11 @@ def _solrdedup(args: Arguments, conf: Configuration) -> int:
 
 def _clean_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-noCommit", "--no-commit", action="store_true", help="send deletes without a commit")
+    _force_option(parser)
 
 
 def _clean(args: Arguments, conf: Configuration) -> int:
+    _apply_force(args, conf)
     open_printing_crawl(conf).clean(commit=not args.no_commit)
     return 0
 

@@ -139,6 +139,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     NumberRange(0, 100, False): "index.search.together index.search.coordination",
     _FRACTION: """
         storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
+        fetcher.local.failure.share indexer.delete.max.share
         index.scores.share crawl.pagerank.share crawl.reindex.share
         db.fetch.schedule.adaptive.sync_delta_rate db.signature.text_profile.quant_rate
         pagerank.base pagerank.external.weight pagerank.navigation.share link.analyze.damping.factor

@@ -40,6 +40,12 @@ FAILURE_LABELS: dict[str, str] = {
     FailureKind.DNS: "DNS failure",
     FailureKind.REFUSED: "connection refused",
     FailureKind.CONNECT: "connection failed",
+    FailureKind.DNS_UNAVAILABLE: "no DNS server",
+    FailureKind.NETWORK: "no network route",
+    FailureKind.PROXY: "proxy failed",
+    FailureKind.TLS_SETUP: "TLS set-up",
+    FailureKind.PROTOCOL_DISABLED: "protocol disabled",
+    FailureKind.DISK: "disk error",
     FailureKind.SOCKET: "no socket available",
     FailureKind.TIMEOUT: "timeout",
     FailureKind.CLOSED: "connection closed",
@@ -115,7 +121,7 @@ def draw_round_outcomes(rounds: Sequence[Round]) -> Chart:
     bars = []
     for each in rounds:
         totals = each.totals
-        counts = [totals.fetched_count, totals.redirected_count, totals.gone_count, totals.failed_count]
+        counts = [totals.fetched_count, totals.redirected_count, totals.gone_count, totals.unsuccessful_count]
         bars.append(Bar(str(each.number), counts))
     return draw_stacked_bars("Outcome by round", OUTCOMES, bars, _NO_FETCH_MESSAGE)
 

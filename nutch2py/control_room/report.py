@@ -111,7 +111,7 @@ def _round_data(each: Round) -> dict[str, object]:
         "fetched": totals.fetched_count,
         "redirected": totals.redirected_count,
         "gone": totals.gone_count,
-        "failed": totals.failed_count,
+        "failed": totals.unsuccessful_count,
         "bytes": totals.downloaded_bytes,
         "links": links,
         "new_links": new_links,

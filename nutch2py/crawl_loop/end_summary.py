@@ -58,6 +58,8 @@ def _limit_lines(totals: CounterTotals, plan: CrawlPlan, stop_reason: StopReason
         yield f"Stopped at -pages {plan.max_pages}. Run the same command again to continue."
     elif stop_reason == StopReason.TIME_LIMIT:
         yield f"Stopped at -time {plan.max_minutes}. Run the same command again to continue."
+    elif stop_reason == StopReason.LOCAL_FAILURES:
+        yield "Stopped: every URL of a round failed for a reason of this machine. Remove the cause and run it again."
     if plan.scope != CrawlScope.ANYWHERE:
         scope = {CrawlScope.HOST: "host", CrawlScope.DOMAIN: "domain", CrawlScope.PATH: "folder"}[plan.scope]
         yield f"Links to another {scope} were not followed: see -stay."

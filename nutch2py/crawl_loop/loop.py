@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from enum import StrEnum
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl import Crawl
@@ -15,10 +15,12 @@ from nutch2py.crawl_loop.crawl_plan import ROUND_URLS, CrawlPlan, CrawlScope
 from nutch2py.crawl_loop.crawl_session import CrawlSession, open_crawl_session
 from nutch2py.crawl_loop.link_changes import LinkChanges
 from nutch2py.crawl_loop.seed_arguments import SeedArgument, check_seeds, resolve_seeds
-from nutch2py.errors import NothingFetchedError, NutchError
+from nutch2py.errors import DeletionsRefusedError, NothingFetchedError, NutchError
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.batches.batch_lists import BatchState
 from nutch2py.jobs.fetch.address_recheck import reschedule_allowed_pages
+from nutch2py.jobs.fetch.local_failures_report import SHARE_PROPERTY as LOCAL_SHARE_PROPERTY
+from nutch2py.jobs.fetch.local_failures_report import check_local_failures
 from nutch2py.jobs.index.scores_job import check_score_updates, format_score_summary
 from nutch2py.jobs.monitoring.batch_report import FETCHED, INTERRUPTED, PARSED
 from nutch2py.mapreduce.driver import JobResult, raise_on_sigterm
@@ -61,6 +63,7 @@ class StopReason(StrEnum):
     FINISHED = "done"
     PAGE_LIMIT = "pages"
     TIME_LIMIT = "time"
+    LOCAL_FAILURES = "local"
 
 
 class CrawlLoop:
@@ -79,6 +82,8 @@ class CrawlLoop:
         self.has_resumed = False
         """Whether this run parsed, indexed or ranked pages that an earlier run had fetched."""
         self._requested = self._seed_redirects = 0
+        self._local_failure_share = ""
+        self._refusal: DeletionsRefusedError | None = None
 
     def run(self) -> None:
         """Crawl until nothing is due, or a limit of the plan is reached.
@@ -89,6 +94,8 @@ class CrawlLoop:
         """
         plan, conf = self._plan, self.conf
         plan.configure(conf)
+        self._local_failure_share = conf.get(LOCAL_SHARE_PROPERTY, "0.5")
+        conf.set(LOCAL_SHARE_PROPERTY, "1.0")  # judged at the end, when all rounds are done
         self.seeds = check_seeds(resolve_seeds(plan.seed_arguments, conf), conf)
         failing = [seed for seed in self.seeds if seed.problem]
         if len(failing) == len(self.seeds):
@@ -107,6 +114,13 @@ class CrawlLoop:
             while self._run_round():
                 self._follow_redirected_seeds()
             self._rank_and_index()
+        if self._refusal is not None:
+            raise self._refusal
+
+    def check_local_failures(self) -> None:
+        """Raise LocalFailuresError when too many pages of the crawl failed for a reason of this machine."""
+        self.conf.set(LOCAL_SHARE_PROPERTY, self._local_failure_share)
+        check_local_failures(self.conf, self.totals)
 
     def _check_filters(self) -> None:
         """Raise NothingFetchedError when the URL filters reject every seed, before anything is created."""
@@ -170,7 +184,11 @@ class CrawlLoop:
         if not result.urls:
             return False
         self._requested += result.urls
+        before = self.totals.attempted_count - self.totals.local_failure_count
         self._run_batch(result.batch_id, result.urls)
+        if self.totals.local_failure_count and self.totals.attempted_count - self.totals.local_failure_count == before:
+            self.stop_reason = StopReason.LOCAL_FAILURES  # another round would fail in the same way
+            return False
         return True
 
     def _run_batch(self, batch_id: str, urls: int) -> None:
@@ -273,7 +291,11 @@ class CrawlLoop:
     def _run_job(self, job: str, work: Callable[[], T], urls: int = 0) -> T:
         self._session.check_lock()
         self._view.start_job(job, urls)
-        result = work()
+        try:
+            result = work()
+        except DeletionsRefusedError as error:  # the documents stay; other work is done, and the crawl ends with it
+            self._refusal = self._refusal or error
+            result = cast("T", JobResult(error.counters))
         self.totals.add(result)
         return result
 

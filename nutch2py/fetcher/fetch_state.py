@@ -16,6 +16,9 @@ from nutch2py.fetcher.stats.response_histograms import SIZE_BOUNDS_BYTES, TIME_B
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.support.histogram import HistogramCounter
 
+LOCAL_FAILURE_COUNTER = "LOCAL_FAILURE"
+"""Counter of pages that were not fetched for a reason of this machine; by kind they are in ``exception_…``."""
+
 
 @dataclass
 class FetchReport:
@@ -23,8 +26,8 @@ class FetchReport:
 
     Attributes:
         counters: Pages by protocol status (``SUCCESS``, ``NOTFOUND``, …) under the names of Nutch's counter group
-            ``FetcherStatus``; ``ROBOTS_DENIED`` and ``ROBOTS_DENIED_MAXCRAWLDELAY``; items deferred to a later batch
-            (``HitByTimeLimit-QueueFeeder``, ``HitByTimeLimit-Queues``, ``hitByThrougputThreshold``,
+            ``FetcherStatus``; ``ROBOTS_DENIED`` and ``ROBOTS_DENIED_MAXCRAWLDELAY``; ``LOCAL_FAILURE``; items deferred
+            to a later batch (``HitByTimeLimit-QueueFeeder``, ``HitByTimeLimit-Queues``, ``hitByThrougputThreshold``,
             ``AboveExceptionThresholdInQueue``, ``AboveMaxRetryAfter``, ``AboveMaxPagesInQueue``,
             ``AboveMaxTroubleInQueue``, ``robots_defer_visits_dropped``); failures by kind (``exception_timeout``, …).
         elapsed_seconds: Duration of the fetch.

@@ -51,6 +51,31 @@ def is_gone(page: WebPage) -> bool:
     )
 
 
+def is_broken(page: WebPage) -> bool:
+    """Return whether the content of the last fetch is no valid document, so that the page's old text is gone.
+
+    A parse that failed for another reason (time, memory, a plug-in, no parser) says nothing about the content.
+    """
+    status = page.parse_status
+    return (
+        page.status == CrawlStatus.FETCHED
+        and status is not None
+        and status.major == ParseStatusCode.FAILED
+        and status.minor in (ParseStatusCode.INVALID_FORMAT, ParseStatusCode.MISSING_CONTENT)
+    )
+
+
+def find_deletion_reason(page: WebPage) -> str:
+    """Return why the document of a page is to be deleted, whatever the page's content says; "" for no reason."""
+    if page.status == CrawlStatus.GONE:
+        return "gone"
+    if is_gone(page):
+        return "redirected"
+    if is_broken(page):
+        return "broken"
+    return "duplicate" if duplicate_of(page) is not None else ""
+
+
 def duplicate_of(page: WebPage) -> str | None:
     """Return the row key of the page that represents this duplicate, None when the page is no duplicate.
 
@@ -154,12 +179,13 @@ class DocumentBuilder:
         Documents of gone and redirecting pages (``indexer.delete``), pages with noindex
         (``indexer.delete.robots.noindex``) and duplicates are deleted. The document of a page that a filter drops is
         deleted if it was indexed before (``indexer.delete``), or with ``indexer.delete.skipped.by.indexingfilter``. A
-        page that could not be parsed, or that a filter rejects, keeps its document.
+        page whose content is broken (:func:`is_broken`) loses its document (``indexer.delete``). One that could not be
+        parsed for another reason, or that a filter rejects, keeps it.
         """
         if is_gone(page):
             return (IndexAction.DELETE if self.delete_gone else IndexAction.SKIP), None
         if not should_index(page):
-            return IndexAction.SKIP, None
+            return (IndexAction.DELETE if self.delete_gone and is_broken(page) else IndexAction.SKIP), None
         if duplicate_of(page) is not None:
             return IndexAction.DELETE, None
         if self.delete_noindex and self._is_noindex(page):

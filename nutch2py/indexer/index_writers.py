@@ -148,6 +148,33 @@ class IndexWriters:
             except Exception as error:  # noqa: BLE001 - named
                 _raise_writer_error(each, f"on {document_id}", error)
 
+    def count_documents(self) -> dict[str, int]:
+        """Return the number of documents by writer, for each index that can be queried."""
+        counts: dict[str, int] = {}
+        for each in self._open:
+            try:
+                count = each.writer.count_documents()
+            except Exception as error:  # noqa: BLE001 - named
+                _raise_writer_error(each, "when it counts documents", error)
+            if count is not None:
+                counts[each.name] = counts.get(each.name, 0) + count
+        return counts
+
+    def find_documents(self, ids: Sequence[str]) -> dict[str, list[str]]:
+        """Return the documents among ``ids`` that an index has, with the names of their writers.
+
+        An index that cannot be queried may have each of them: its name does not occur.
+        """
+        found: dict[str, list[str]] = {}
+        for each in self._open:
+            try:
+                is_known = each.writer.count_documents() is not None
+                for document_id in each.writer.find_documents(ids) if is_known else ids:
+                    found.setdefault(document_id, []).extend([each.name] if is_known else [])
+            except Exception as error:  # noqa: BLE001 - named
+                _raise_writer_error(each, "when it looks up documents", error)
+        return found
+
     @property
     def writers_without_scores(self) -> list[str]:
         """Ids of writers that can only replace whole documents, or that map ``pagerank``."""

@@ -122,7 +122,7 @@ def test_numeric_hosts_are_parsed_like_inet_aton(host: str, address: str | None)
 def test_every_loopback_notation_is_rejected(site: ScriptedSite, gated: Crawl, handler: str, host: str) -> None:
     site.on("/p", Reply(body=PAGE))
     page = gated(f"http://{host}:{site.port}/p", fetcher_download_handler=handler, http_hosts_file="")
-    assert page.status == CrawlStatus.RETRY
+    assert page.status in (CrawlStatus.UNFETCHED, CrawlStatus.RETRY)  # aiohttp takes some notations for unknown names
     assert page.content is None
     assert site.seen == []
 
@@ -238,7 +238,7 @@ def test_each_address_of_name_is_checked(site: ScriptedSite, crawl: Crawl, tmp_p
     names.write_text("127.0.0.9 two.test\n127.0.0.1 two.test\n", encoding="utf-8")
     site.on("/p", Reply(body=PAGE))
     page = crawl(site.url("/p", "two.test"), http_hosts_file=str(names), http_filter_ipaddress_exclude="127.0.0.1")
-    assert page.status == CrawlStatus.RETRY
+    assert page.status == CrawlStatus.UNFETCHED
     assert site.seen == []
 
 

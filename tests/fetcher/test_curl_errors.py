@@ -227,7 +227,7 @@ def test_address_filter_error_is_detected_by_type() -> None:
     wrapped.__cause__ = ExceptionGroup("several", [OSError("a"), gate])
     assert failure_from_exception(wrapped, ()) == FetchFailure(FailureKind.ADDRESS_FILTER, str(gate))
     assert failure_from_exception(OSError("without a code"), [gate]) == FetchFailure(
-        FailureKind.ADDRESS_FILTER, "without a code"
+        FailureKind.ADDRESS_FILTER, str(gate)
     )
 
 

@@ -57,7 +57,8 @@ def test_row_records_dns_failure(site: ScriptedSite, by_name: Crawl, dns: NameSe
     assert page.protocol_status is not None
     assert page.protocol_status.code == Code.EXCEPTION
     assert words in str(page.protocol_status.args)
-    assert by_name.report.counters["exception_unknown_host"] == 2
+    kind = "unknown_host" if name == "none.test" else "dns_unavailable"
+    assert by_name.report.counters[f"exception_{kind}"] == 2
     assert site.seen == []
 
 

@@ -273,7 +273,7 @@ def test_unreachable_server_and_unknown_host_have_status(crawl: Crawl) -> None:
 def test_address_filter_blocks_excluded_addresses(site: ScriptedSite, crawl: Crawl, rules: str) -> None:
     site.on("/p", Reply(body=PAGE))
     page = crawl(site.url("/p", "a.test"), http_filter_ipaddress_exclude=rules)
-    assert page.status == CrawlStatus.RETRY
+    assert page.status == CrawlStatus.UNFETCHED
     assert crawl.report.counters["exception_address_excluded"] == 1
     assert site.seen == []  # neither the page nor robots.txt
 
@@ -281,7 +281,7 @@ def test_address_filter_blocks_excluded_addresses(site: ScriptedSite, crawl: Cra
 def test_address_filter_includes_override(site: ScriptedSite, crawl: Crawl) -> None:
     site.on("/p", Reply(body=PAGE))
     assert crawl(site.url("/p"), http_filter_ipaddress_include="127.0.0.1").status == CrawlStatus.FETCHED
-    assert crawl(site.url("/p"), http_filter_ipaddress_include="192.0.2.0/24").status == CrawlStatus.RETRY
+    assert crawl(site.url("/p"), http_filter_ipaddress_include="192.0.2.0/24").status == CrawlStatus.UNFETCHED
 
 
 def test_ip_address_is_stored_when_configured(site: ScriptedSite, crawl: Crawl) -> None:
@@ -621,7 +621,7 @@ def test_scrapy_handlers_apply_address_filter(site: ScriptedSite, crawl: Crawl, 
             "http.hosts.file": "",
         },
     )
-    assert crawl.run(conf, site.url("/p", "localhost")).status == CrawlStatus.RETRY
+    assert crawl.run(conf, site.url("/p", "localhost")).status == CrawlStatus.UNFETCHED
     assert crawl.report.counters["exception_address_excluded"] == 1
     assert site.seen == []
 

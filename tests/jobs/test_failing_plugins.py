@@ -386,10 +386,10 @@ def test_redirect_with_failing_target_is_refetched(conf: Configuration, site: st
     result = crawl.run("fetch")
     moved = row(conf, site, "moved")
     assert moved is not None
-    assert moved.status == CrawlStatus.RETRY
+    assert (moved.status, moved.retries_since_fetch) == (CrawlStatus.UNFETCHED, 0)
     assert moved.protocol_status is not None
     reason = f"test-urlnormalizer: RuntimeError: no good, at {site}/badtarget"
-    assert moved.protocol_status.args == (reason,)
+    assert moved.protocol_status.args == (reason, "local")
     assert result.group(PLUGIN_FAILURES_GROUP) == {"test-urlnormalizer": 1}
 
 

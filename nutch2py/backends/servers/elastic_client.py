@@ -193,6 +193,15 @@ class ElasticClient:
         hits = self.post_json("/_search", query)["hits"]["hits"]
         return {hit["_id"]: hit.get("fields", {}).get(field, [None])[0] for hit in hits}
 
+    def count_documents(self) -> int:
+        """Return the number of searchable documents."""
+        return int(self.post_json("/_count", {})["count"])
+
+    def find_ids(self, ids: Sequence[str]) -> list[str]:
+        """Return those of ``ids`` whose documents exist, whether a search finds them or not."""
+        response = self.post_json("/_mget?_source=false", {"ids": [*ids]})
+        return [each["_id"] for each in response["docs"] if each.get("found")]
+
     def refresh(self) -> None:
         """Make sent documents searchable."""
 

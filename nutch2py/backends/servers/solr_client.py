@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from nutch2py.backends.servers.server_retry import (
@@ -101,6 +101,25 @@ class SolrClient:
         params = {"fl": f"id_:field({key}),value_:field({field})", "wt": "json", "echoParams": "none"}
         response = self.post_json("select", {**query, "params": params})
         return {str(each["id_"]): each.get("value_") or None for each in response["response"]["docs"]}
+
+    def find_ids(self, key: str, ids: Sequence[str]) -> list[str]:
+        """Return those of ``ids`` whose documents exist by ``key``, whether committed or not."""
+        params = {"fl": f"id_:field({key})", "wt": "json", "echoParams": "none"}
+        query = {"query": {"terms": {"f": key, "separator": "\n", "query": "\n".join(ids)}}, "limit": len(ids)}
+        committed = self.post_json("select", {**query, "params": params})["response"]["docs"]
+        found = {str(each["id_"]) for each in committed}
+        if len(found) < len(ids):
+            found.update(self._find_uncommitted(key, [each for each in ids if each not in found]))
+        return [each for each in ids if each in found]
+
+    def _find_uncommitted(self, key: str, ids: Sequence[str]) -> Iterator[str]:
+        """Yield documents of the update log; none where Solr keeps none."""
+        try:
+            response = self.post_json("get", {"params": {"id": [*ids], "fl": key, "wt": "json"}})
+        except SolrRejectedError:
+            return
+        for document in response.get("response", {}).get("docs", []):
+            yield str(document[key])
 
     def set_field_values(self, documents: Sequence[dict[str, Any]], commit_within: int | None = None) -> None:
         """Set fields of existing documents (``{key: id, field: {"set": value}}``); skip others."""

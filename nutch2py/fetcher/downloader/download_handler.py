@@ -33,6 +33,7 @@ from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
 from nutch2py.fetcher.protocols.curl_transfer import CurlTransfer, RequestOverrides
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse, RetryHint
 from nutch2py.fetcher.protocols.http_settings import HTTP_SETTINGS_KEY, HttpSettings
+from nutch2py.fetcher.protocols.local_failures import DnsUnavailableError
 from nutch2py.url.java_url import parse_url
 
 _EXCEPTIONS: dict[FailureKind, type[Exception]] = {
@@ -135,6 +136,8 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             transfer.prepare(url, host, port, limit, headers, addresses, overrides)
         except AddressExcludedError as error:
             return FetchResponse(url, failure=FetchFailure(FailureKind.ADDRESS_FILTER, str(error)))
+        except DnsUnavailableError as error:
+            return FetchResponse(url, failure=FetchFailure(FailureKind.DNS_UNAVAILABLE, str(error.strerror)))
         except socket.gaierror as error:
             return FetchResponse(url, failure=FetchFailure(FailureKind.DNS, str(error.strerror)))
         except ValueError as error:
@@ -156,7 +159,18 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             else:
                 transfer.reset_for_reuse(headers)
                 self._idle_transfers.append(transfer)
+        if response.failure is not None and response.failure.kind is FailureKind.DNS:
+            await self._check_system_resolver(host, response.failure)
         return response
+
+    async def _check_system_resolver(self, host: str, failure: FetchFailure) -> None:
+        """Set the kind of a lookup that failed in libcurl, which does not report whether a DNS server answered."""
+        try:
+            await self._loop.getaddrinfo(host, None)
+        except DnsUnavailableError:
+            failure.kind = FailureKind.DNS_UNAVAILABLE
+        except OSError:
+            return
 
     async def _resolve(self, host: str, overrides: RequestOverrides | None) -> Sequence[str]:
         """Return the addresses of a host, or none if libcurl or a proxy resolves it."""

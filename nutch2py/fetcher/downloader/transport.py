@@ -17,7 +17,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from nutch2py.errors import ConfigurationError, iter_causes
+from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.downloader.scrapy_call import (
     ENCODING_HEADER,
     TRUNCATED_HEADER,
@@ -31,7 +31,12 @@ from nutch2py.fetcher.protocols.conditional_request import build_conditional_hea
 from nutch2py.fetcher.protocols.dns import DnsCache
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
-from nutch2py.fetcher.runtime.fd_budget import describe_socket_error
+from nutch2py.fetcher.protocols.local_failures import (
+    DnsUnavailableError,
+    describe_proxy_failure,
+    find_local_failure,
+    find_proxy_refusal,
+)
 from nutch2py.fetcher.runtime.gc_tuning import relaxed_gc
 from nutch2py.fetcher.runtime.loop_watchdog import LoopWatchdog
 from nutch2py.fetcher.runtime.signal_handling import signals_between_steps
@@ -192,9 +197,10 @@ class ScrapyTransport:
             return FetchFailure(FailureKind.LIMIT, f"the URL is longer than http.url.limit ({http.url_limit})")
         if protocol not in http.protocols:
             known = f": enable protocol-{protocol} in plugin.includes" if protocol in ("file", "ftp") else ""
-            return FetchFailure(FailureKind.SCHEME, f"no protocol plug-in for {protocol}{known}")
+            kind = FailureKind.PROTOCOL_DISABLED if known else FailureKind.SCHEME
+            return FetchFailure(kind, f"no protocol plug-in for {protocol}{known}")
         if protocol == "ftp" and not self._uses_pycurl:
-            return FetchFailure(FailureKind.SCHEME, "ftp requires fetcher.download.handler = pycurl")
+            return FetchFailure(FailureKind.PROTOCOL_DISABLED, "ftp requires fetcher.download.handler = pycurl")
         return None
 
     def _convert_response(self, url: str, response: Response, limit: int) -> FetchResponse:
@@ -211,6 +217,13 @@ class ScrapyTransport:
                 header_name = b"Content-Encoding" if name == _ENCODING_HEADER else name
                 lines += [header_name + b": " + value for value in values]
         converted = FetchResponse(url, response.status, lines, response.body, truncated)
+        proxy = self._http.proxy
+        if (
+            proxy is not None
+            and not proxy.is_bypassed(parse_url(url).host)
+            and (refusal := find_proxy_refusal(converted))
+        ):
+            converted.failure = FetchFailure(FailureKind.PROXY, describe_proxy_failure(refusal))
         if self._http.store_ip and response.ip_address is not None:
             converted.ip = str(response.ip_address)
         is_redirected = response.url not in (url, "") and converted.status == 200
@@ -222,13 +235,8 @@ class ScrapyTransport:
 
 def failure_from_exception(error: Exception, excluded_errors: Sequence[AddressExcludedError]) -> FetchFailure:
     """Classify an exception of a handler; an error of the address filter may be wrapped, or remain only as text."""
-    for cause in iter_causes(error):
-        if isinstance(cause, AddressExcludedError):
-            return FetchFailure(FailureKind.ADDRESS_FILTER, str(cause))
-        if isinstance(cause, OSError) and (description := describe_socket_error(cause.errno or 0)):
-            return FetchFailure(FailureKind.SOCKET, description)
-    if excluded_errors:
-        return FetchFailure(FailureKind.ADDRESS_FILTER, str(error))
+    if (failure := find_local_failure(error, excluded_errors)) is not None:
+        return failure
     kind = _FAILURE_KINDS.get(type(error).__name__, FailureKind.OTHER)
     if isinstance(error, ValueError):
         kind = FailureKind.URL
@@ -254,7 +262,12 @@ class FilteringEventLoop(asyncio.SelectorEventLoop):
         text = host.decode("ascii", "replace") if isinstance(host, bytes) else host
         addresses = await self.dns_cache.resolve(text) if self.dns_cache is not None and text else ()
         if not addresses:
-            return await super().getaddrinfo(host, port, **kwargs)
+            try:
+                return await super().getaddrinfo(host, port, **kwargs)
+            except socket.gaierror as error:
+                if error.errno == socket.EAI_AGAIN:
+                    raise DnsUnavailableError(*error.args) from error
+                raise
         entries: list[Any] = []
         lookup_error: socket.gaierror | None = None
         kwargs["flags"] = kwargs.get("flags", 0) | socket.AI_NUMERICHOST  # converts the address without a DNS query
@@ -274,7 +287,7 @@ class FilteringEventLoop(asyncio.SelectorEventLoop):
             and sock.family in (socket.AF_INET, socket.AF_INET6)
             and not self.address_filter.is_allowed(str(address[0]))
         ):
-            error = AddressExcludedError(address[0])
+            error = self.address_filter.exclusion_error(str(address[0]))
             _excluded_errors.get([]).append(error)
             raise error
         await super().sock_connect(sock, address)

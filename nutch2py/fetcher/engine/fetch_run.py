@@ -24,10 +24,10 @@ from nutch2py.fetcher.engine.redirects import RedirectFollower
 from nutch2py.fetcher.engine.robots_policy import RobotsPolicy
 from nutch2py.fetcher.engine.slow_requests import SlowRequestTracker
 from nutch2py.fetcher.fetch_options import FetchOptions
-from nutch2py.fetcher.fetch_state import FetchedPage, FetchReport, FetchState
+from nutch2py.fetcher.fetch_state import LOCAL_FAILURE_COUNTER, FetchedPage, FetchReport, FetchState
 from nutch2py.fetcher.output.page_buffer import PageBuffer
 from nutch2py.fetcher.output.page_store import PageStore
-from nutch2py.fetcher.output.page_updater import ROBOTS_DENIED, get_protocol_status
+from nutch2py.fetcher.output.page_updater import MAX_MESSAGE_LENGTH, ROBOTS_DENIED, get_protocol_status
 from nutch2py.fetcher.page_renderer import PageRenderer
 from nutch2py.fetcher.protocols.conditional_request import get_stored_etag
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse
@@ -244,7 +244,8 @@ class FetchRun:
                     self.log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
                     self.queues.finish(item)
                     self.report.counters["FAILED"] += 1
-                    self._finish_page(item, None, ProtocolStatus(Code.FAILED))
+                    reason = f"{type(error).__name__}: {error}"
+                    self._finish_page(item, None, ProtocolStatus(Code.FAILED, (reason[:MAX_MESSAGE_LENGTH],)))
                 finally:
                     if (
                         seconds := self._slow_requests.finish(item) - item.rendering_seconds
@@ -314,7 +315,7 @@ class FetchRun:
             if response.failure is None:
                 report.response_times.add(response.elapsed_ms)
                 report.response_sizes.add(len(response.content))
-            report.counters[Code(status.code).name] += 1
+            report.counters[LOCAL_FAILURE_COUNTER if response.is_local_failure else Code(status.code).name] += 1
             if response.failure is not None:
                 report.counters[f"exception_{response.failure.kind.value}"] += 1
             report.host_failures.count_response(item.url, response, status)

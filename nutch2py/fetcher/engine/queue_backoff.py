@@ -6,24 +6,13 @@ import time
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.fetch_state import FetchReport
-from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchResponse
+from nutch2py.fetcher.protocols.fetch_response import FailureKind, FailureOrigin, FetchResponse
 from nutch2py.fetcher.queues.fetch_queues import FetchItem, FetchItemQueues
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import ProtocolStatusCode as Code
 from nutch2py.support.http_date import parse_http_date
 
 _OVERLOADED = frozenset({429, 503})
-_NOT_SERVER_FAILURES = frozenset(
-    {
-        FailureKind.URL,
-        FailureKind.ADDRESS_FILTER,
-        FailureKind.SCHEME,
-        FailureKind.LIMIT,
-        FailureKind.ROBOTS,
-        FailureKind.BROWSER,
-    }
-)
-"""Failures that do not indicate a problem of the server."""
 
 
 def parse_retry_after(response: FetchResponse, now: float) -> float | None:
@@ -73,8 +62,10 @@ class QueueBackoff:
             self._queues.get_queue(item.queue_id).failures_in_row = 0
             return
         failure = response.failure
+        if failure is not None and failure.is_local and failure.kind != FailureKind.SOCKET:  # sockets may become free
+            return
         is_server_failure = (
-            failure.kind not in _NOT_SERVER_FAILURES
+            failure.kind.origin is not FailureOrigin.PAGE
             if failure is not None
             else response.status in _OVERLOADED or response.status >= 500
         )

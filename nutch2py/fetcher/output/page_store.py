@@ -53,6 +53,9 @@ class PageStore:
             page = item.page
             if self._warc is not None and response is not None:
                 self._warc.write(item, response.as_received())
+            if status.code == Code.FAILED or (response is not None and response.is_local_failure):
+                self._postpone(item, status)
+                continue
             try:
                 if response is None:
                     self.updater.mark_fetched(page, status)
@@ -65,12 +68,12 @@ class PageStore:
                         self._parse(self._parse_worker, item)
             except PluginError as error:
                 item.plugin_error = plugin_error = error.for_page(item.url)
-                self.updater.mark_fetched(
-                    page, ProtocolStatus(Code.FAILED, (f"{plugin_error.plugin_id}: {plugin_error.reason}",))
-                )
+                self._postpone(item, ProtocolStatus(Code.FAILED, (f"{plugin_error.plugin_id}: {plugin_error.reason}",)))
+                continue
             except Exception as error:  # noqa: BLE001 - the data of one page must not stop the others
                 self._log(f"Unexpected error for {item.url}: {type(error).__name__}: {error}")
-                self.updater.mark_fetched(page, ProtocolStatus(Code.FAILED, (f"{type(error).__name__}: {error}",)))
+                self._postpone(item, ProtocolStatus(Code.FAILED, (f"{type(error).__name__}: {error}",)))
+                continue
             if response is not None and not self._keep_content and response.failure is None:
                 page.content = b""
             self._sink(item)
@@ -81,6 +84,12 @@ class PageStore:
             self._warc.close()
         if self._parse_worker is not None:
             self._parse_worker.close()
+
+    def _postpone(self, item: FetchItem, status: ProtocolStatus) -> None:
+        """Store why a page was not fetched, without what was already changed in its row."""
+        item.page = self.updater.postponed_row(item.page, status)
+        if not item.redirect_chain:  # updatedb creates the row of a target that is not known yet
+            self._sink(item)
 
     def _parse(self, worker: ParseWorkerClient, item: FetchItem) -> None:
         try:

@@ -24,6 +24,9 @@ from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 from nutch2py.url.url_parts import choose_repr, host_of
 
 SUCCESS = ProtocolStatus(Code.SUCCESS)
+LOCAL_FAILURE = "local"
+"""Second argument of the protocol status of a page that was not fetched for a reason of this machine."""
+LOCAL_RETRY_PROPERTY = "fetcher.local.failure.interval"
 RENDERED = "rendered"
 """First argument of the protocol status of a rendered page; the limits that it reached follow."""
 ROBOTS_DENIED = ProtocolStatus(Code.ROBOTS_DENIED)
@@ -38,7 +41,9 @@ _CRAWL_STATUS = {
     Code.ACCESS_DENIED: CrawlStatus.GONE,
     Code.ROBOTS_DENIED: CrawlStatus.GONE,
 }  # all other codes: retry
-_MAX_MESSAGE_LENGTH = 1000  # characters; a message may quote data from the server
+MAX_MESSAGE_LENGTH = 1000
+"""Characters of a message, which may quote data from the server."""
+_LOCAL_CODES = frozenset({Code.EXCEPTION, Code.FAILED, Code.PROTO_NOT_FOUND})
 _TEMPORARY_REDIRECTS = frozenset({302, 303, 307})
 _WITH_CONTENT = frozenset({Code.SUCCESS, Code.MOVED, Code.TEMP_MOVED})
 
@@ -62,8 +67,8 @@ def resolve_location(url: str, response: FetchResponse) -> str:
 def get_protocol_status(url: str, response: FetchResponse) -> ProtocolStatus:
     """Return the protocol status of a response."""
     if response.failure is not None:
-        is_unknown_scheme = response.failure.kind == FailureKind.SCHEME
-        message = response.failure.message[:_MAX_MESSAGE_LENGTH]
+        is_unknown_scheme = response.failure.kind in (FailureKind.SCHEME, FailureKind.PROTOCOL_DISABLED)
+        message = response.failure.message[:MAX_MESSAGE_LENGTH]
         return ProtocolStatus(Code.PROTO_NOT_FOUND if is_unknown_scheme else Code.EXCEPTION, (message,))
     status = response.status
     if response.rendered is not None:
@@ -76,7 +81,7 @@ def get_protocol_status(url: str, response: FetchResponse) -> ProtocolStatus:
         try:
             target = resolve_location(url, response)
         except ValueError as error:
-            return ProtocolStatus(Code.EXCEPTION, (f"malformed redirect: {error}"[:_MAX_MESSAGE_LENGTH],))
+            return ProtocolStatus(Code.EXCEPTION, (f"malformed redirect: {error}"[:MAX_MESSAGE_LENGTH],))
         if status == 304:
             return ProtocolStatus(Code.NOTMODIFIED, (target,))
         return ProtocolStatus(Code.TEMP_MOVED if status in _TEMPORARY_REDIRECTS else Code.MOVED, (target,))
@@ -99,6 +104,11 @@ def get_crawl_status(status: ProtocolStatus) -> CrawlStatus:
         return CrawlStatus.RETRY
 
 
+def is_local_failure(status: ProtocolStatus | None) -> bool:
+    """Return whether a stored protocol status is that of a failure of the crawler's own machine or configuration."""
+    return status is not None and status.code in _LOCAL_CODES and status.args[1:] == (LOCAL_FAILURE,)
+
+
 class PageUpdater:
     """Writes responses into rows; ``filtered_links`` counts redirects with a rejected target."""
 
@@ -110,6 +120,7 @@ class PageUpdater:
         self._store_ip = conf.get_bool("store.ip.address", False)
         self._screenshots = conf.get_trimmed("browser.screenshot", "none") != "none"
         self._store_response_time = conf.get_bool("http.store.responsetime", True)
+        self._local_retry_ms = max(0, conf.get_int(LOCAL_RETRY_PROPERTY, 3600)) * 1000
 
     def get_redirect(self, url: str, status: ProtocolStatus) -> RedirectTarget | None:
         """Return the redirect target of a page, or None if its status is no redirect."""
@@ -136,6 +147,22 @@ class PageUpdater:
         batch = page.markers.get(Mark.GENERATE)
         if batch is not None:
             page.markers[Mark.FETCH] = batch
+
+    def postponed_row(self, page: WebPage, status: ProtocolStatus) -> WebPage:
+        """Return the changes of a page that was not fetched for a reason of this machine: the reason and the next try.
+
+        Crawl status, retries and content stay. Without the fetch mark, no job takes the page for fetched, and
+        ``fetch -resume`` requests it again.
+        """
+        is_new = not page.status  # of a Scrapy spider
+        row = page if is_new else WebPage()
+        row.protocol_status = ProtocolStatus(status.code, (*status.args[:1], LOCAL_FAILURE))
+        row.fetch_time = max(page.fetch_time, int(time.time() * 1000) + self._local_retry_ms)
+        if is_new:
+            row.status = int(CrawlStatus.UNFETCHED)
+        elif (batch := page.markers.get(Mark.GENERATE)) is not None:
+            row.markers[Mark.GENERATE] = batch
+        return row
 
     def apply_response(
         self,

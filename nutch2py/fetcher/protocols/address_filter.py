@@ -143,19 +143,27 @@ def _parse_number(text: str) -> int | None:
     return int(digits or "0", base)
 
 
-_EXCLUDED_PREFIX = "address excluded by http.filter.ipaddress: "
+INCLUDE_PROPERTY, EXCLUDE_PROPERTY = "http.filter.ipaddress.include", "http.filter.ipaddress.exclude"
+_EXCLUDED_PATTERN = re.compile(r"address excluded by http\.filter\.ipaddress(?:\.include|\.exclude)?: (.*)", re.DOTALL)
 
 
 class AddressExcludedError(OSError):
-    """A connection to an address that the filter excludes; its text is stored in the row's protocol status."""
+    """A connection to an address that the filter excludes; its text is stored in the row's protocol status.
 
-    def __init__(self, address: str) -> None:
-        super().__init__(f"{_EXCLUDED_PREFIX}{address}")
+    ``property_name``: the property that decides.
+    """
+
+    def __init__(self, address: str, property_name: str = EXCLUDE_PROPERTY) -> None:
+        super().__init__(f"address excluded by {property_name}: {address}")
 
 
 def parse_excluded_address(text: str) -> str | None:
-    """Return the excluded address from the text of a protocol status, or None for any other text."""
-    return text.removeprefix(_EXCLUDED_PREFIX) if text.startswith(_EXCLUDED_PREFIX) else None
+    """Return the excluded address from the text of a protocol status, or None for any other text.
+
+    Earlier versions wrote the common part of the names of both properties.
+    """
+    match = _EXCLUDED_PATTERN.fullmatch(text)
+    return None if match is None else match[1]
 
 
 class AddressFilter:
@@ -169,12 +177,21 @@ class AddressFilter:
     def from_conf(cls, conf: Configuration) -> AddressFilter:
         """Read both properties; raise ConfigurationError if a rule is malformed."""
         return cls(
-            _parse_networks(conf, "http.filter.ipaddress.include"),
-            _parse_networks(conf, "http.filter.ipaddress.exclude"),
+            _parse_networks(conf, INCLUDE_PROPERTY),
+            _parse_networks(conf, EXCLUDE_PROPERTY),
         )
 
     def __bool__(self) -> bool:
         return bool(self._include or self._exclude)
+
+    def exclusion_error(self, host: str) -> AddressExcludedError:
+        """Return the error for an address that is not allowed, in any notation, with the property that decides."""
+        try:
+            addresses = expand_address(parse_host_address(host) or host)
+        except ValueError:
+            return AddressExcludedError(host)
+        is_excluded = any(address in network for address in addresses for network in self._exclude)
+        return AddressExcludedError(host, EXCLUDE_PROPERTY if is_excluded else INCLUDE_PROPERTY)
 
     def is_host_allowed(self, host: str) -> bool:
         """Return whether a host may be requested from a proxy: not if it is an excluded address in any notation."""

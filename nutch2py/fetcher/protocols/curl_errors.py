@@ -9,7 +9,9 @@ from nutch2py.fetcher.protocols.fetch_response import FailureKind, RetryHint
 _WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY  # CURLE_WEIRD_SERVER_REPLY under pycurl's older name
 FAILURE_KINDS = {
     pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
-    pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.DNS,
+    pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.PROXY,
+    97: FailureKind.PROXY,  # CURLE_PROXY, missing in pycurl: the handshake with a SOCKS proxy
+    pycurl.E_INTERFACE_FAILED: FailureKind.NETWORK,
     pycurl.E_OPERATION_TIMEDOUT: FailureKind.TIMEOUT,
     pycurl.E_GOT_NOTHING: FailureKind.CLOSED,
     pycurl.E_RECV_ERROR: FailureKind.CLOSED,
@@ -21,19 +23,20 @@ FAILURE_KINDS = {
     _WEIRD_SERVER_REPLY: FailureKind.PROTOCOL,
     pycurl.E_SSL_CONNECT_ERROR: FailureKind.TLS,
     pycurl.E_PEER_FAILED_VERIFICATION: FailureKind.TLS,
-    pycurl.E_SSL_ENGINE_NOTFOUND: FailureKind.TLS,
-    pycurl.E_SSL_ENGINE_SETFAILED: FailureKind.TLS,
-    pycurl.E_SSL_ENGINE_INITFAILED: FailureKind.TLS,
-    pycurl.E_SSL_CERTPROBLEM: FailureKind.TLS,
-    pycurl.E_SSL_CIPHER: FailureKind.TLS,
-    pycurl.E_SSL_CACERT_BADFILE: FailureKind.TLS,
+    # the remaining TLS codes of this block are about local files and settings, before any server is involved
+    pycurl.E_SSL_ENGINE_NOTFOUND: FailureKind.TLS_SETUP,
+    pycurl.E_SSL_ENGINE_SETFAILED: FailureKind.TLS_SETUP,
+    pycurl.E_SSL_ENGINE_INITFAILED: FailureKind.TLS_SETUP,
+    pycurl.E_SSL_CERTPROBLEM: FailureKind.TLS_SETUP,
+    pycurl.E_SSL_CIPHER: FailureKind.TLS_SETUP,
+    pycurl.E_SSL_CACERT_BADFILE: FailureKind.TLS_SETUP,
     pycurl.E_SSL_SHUTDOWN_FAILED: FailureKind.TLS,
-    pycurl.E_SSL_CRL_BADFILE: FailureKind.TLS,
+    pycurl.E_SSL_CRL_BADFILE: FailureKind.TLS_SETUP,
     pycurl.E_SSL_ISSUER_ERROR: FailureKind.TLS,
     pycurl.E_SSL_PINNEDPUBKEYNOTMATCH: FailureKind.TLS,
     pycurl.E_SSL_INVALIDCERTSTATUS: FailureKind.TLS,
     pycurl.E_USE_SSL_FAILED: FailureKind.TLS,
-    98: FailureKind.TLS,  # CURLE_SSL_CLIENTCERT, missing in pycurl
+    98: FailureKind.TLS_SETUP,  # CURLE_SSL_CLIENTCERT, missing in pycurl
 }
 """Failure kind by libcurl code; any other code is FailureKind.OTHER."""
 RETRY_HINTS: dict[int, tuple[tuple[str, RetryHint], ...]] = {

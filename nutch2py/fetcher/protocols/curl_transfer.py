@@ -24,6 +24,12 @@ from nutch2py.fetcher.protocols.fetch_response import (
 from nutch2py.fetcher.protocols.ftp_listing import render_ftp_listing
 from nutch2py.fetcher.protocols.http_auth import Credentials
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
+from nutch2py.fetcher.protocols.local_failures import (
+    describe_network_failure,
+    describe_proxy_failure,
+    find_proxy_refusal,
+    is_network_failure,
+)
 from nutch2py.fetcher.protocols.response_body import BodyDecoder, parse_content_encoding
 from nutch2py.fetcher.runtime.fd_budget import describe_socket_error, probe_socket_error
 from nutch2py.support.http_date import format_http_date
@@ -42,6 +48,10 @@ _FTP_STATUS = {
 }
 _NO_SOCKET_CODES = frozenset({pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY})
 """libcurl codes that can mean a failed socket creation."""
+_CLOSED_CODES = frozenset({pycurl.E_GOT_NOTHING, pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR})
+_PROXY_HANDSHAKE_CODE = 97  # CURLE_PROXY, missing in pycurl
+_SOCKS_SERVER_FAILURES = frozenset({9, 19, 20, 21, 24})
+"""Values of CURLINFO_PROXY_ERROR about the server: too long a host name, refused, failed, unreachable, TTL expired."""
 _UNSAFE_CHARACTERS = re.compile(r"[^\x21-\x7e]")  # not allowed in a request line
 
 
@@ -76,7 +86,8 @@ class CurlTransfer:
     """A reusable easy handle; :meth:`prepare` sets up a request, :meth:`build_response` returns its result."""
 
     __slots__ = (
-        "_excluded_address",
+        "_addresses",
+        "_excluded_error",
         "_has_overrides",
         "_has_resolve_option",
         "_header_count",
@@ -84,6 +95,7 @@ class CurlTransfer:
         "_http",
         "_is_ftp",
         "_limit",
+        "_proxy_url",
         "_socket_error",
         "body",
         "curl",
@@ -114,7 +126,9 @@ class CurlTransfer:
         self.body: BodyDecoder | None = None
         self.header_bytes = self._header_count = 0
         self._headers_ended = False  # the blank line after the headers was received
-        self.limit_exceeded = self._excluded_address = self._socket_error = ""
+        self.limit_exceeded = self._socket_error = self._proxy_url = ""
+        self._excluded_error: AddressExcludedError | None = None
+        self._addresses: Sequence[str] = ()
         self.raw_request = self.status_line = b""
         self.timed_out = False
         self.is_active = True  # received data since the last sweep
@@ -178,6 +192,7 @@ class CurlTransfer:
             AddressExcludedError: A proxy would connect to an address that the filter excludes.
         """
         self._reset(url, limit)
+        self._addresses = addresses
         curl, http = self.curl, self._http
         curl.setopt(pycurl.URL, _UNSAFE_CHARACTERS.sub(_percent_encode, url) if _UNSAFE_CHARACTERS.search(url) else url)
         if overrides is not None:
@@ -205,6 +220,7 @@ class CurlTransfer:
         self._has_overrides = True
         if overrides.proxy:
             self._check_proxied_addresses(host, addresses)
+            self._proxy_url = overrides.proxy
             curl.setopt(pycurl.PROXY, overrides.proxy)
             curl.setopt(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)
             curl.setopt(pycurl.PROXYHEADER, list(overrides.proxy_header_lines))
@@ -247,6 +263,7 @@ class CurlTransfer:
                 self.curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
             return
         self._check_proxied_addresses(host, addresses)
+        self._proxy_url = proxy.url
         self.curl.setopt(pycurl.PROXY, proxy.url)
         if proxy.credentials:
             self.curl.setopt(pycurl.PROXYUSERPWD, proxy.credentials)
@@ -257,7 +274,7 @@ class CurlTransfer:
         address_filter = self._http.address_filter
         for address in addresses or [host]:
             if address_filter and not address_filter.is_host_allowed(address):
-                raise AddressExcludedError(address)
+                raise address_filter.exclusion_error(address)
         if address_filter:
             self.curl.setopt(pycurl.OPENSOCKETFUNCTION, _open_any_socket)
 
@@ -277,7 +294,7 @@ class CurlTransfer:
         if isinstance(host, bytes):
             host = host.decode("ascii", "replace")
         if not self._http.address_filter.is_allowed(host):
-            self._excluded_address = host
+            self._excluded_error = self._http.address_filter.exclusion_error(host)
             return pycurl.SOCKET_BAD
         try:
             return _CurlSocket(address)
@@ -319,6 +336,8 @@ class CurlTransfer:
     def build_response(self, code: int, message: str) -> FetchResponse:
         """Return the result of the transfer; ``code`` and ``message`` are libcurl's, 0 for success."""
         response = self._ftp_response(code, message) if self._is_ftp else self._http_response(code, message)
+        if self._proxy_url and response.failure is None and (refusal := find_proxy_refusal(response)):
+            response.failure = FetchFailure(FailureKind.PROXY, describe_proxy_failure(refusal))
         if self._http.store_ip:
             response.ip = self.curl.getinfo(pycurl.PRIMARY_IP) or ""
         return response
@@ -366,7 +385,7 @@ class CurlTransfer:
 
     def _accept_partial(self, response: FetchResponse, code: int) -> bool:
         """Return whether a transfer that broke off within the body is accepted as a response."""
-        if not self._headers_ended or self.limit_exceeded:
+        if not self._headers_ended or self.limit_exceeded or not response.status:  # 0: a response to CONNECT only
             return False
         if response.status != 200:  # the body adds nothing to the status
             response.truncated = "disconnect"
@@ -395,17 +414,48 @@ class CurlTransfer:
     def _make_failure(self, code: int, message: str) -> FetchFailure:
         if self.limit_exceeded:
             return FetchFailure(FailureKind.LIMIT, self.limit_exceeded)
-        if self._excluded_address:
-            return FetchFailure(FailureKind.ADDRESS_FILTER, str(AddressExcludedError(self._excluded_address)))
+        if self._excluded_error is not None:
+            return FetchFailure(FailureKind.ADDRESS_FILTER, str(self._excluded_error))
+        if self._proxy_url and (proxy_failure := self._find_proxy_failure(code, message)) is not None:
+            return proxy_failure
         if self.timed_out:
             return FetchFailure(FailureKind.TIMEOUT, f"read timed out after {self._http.timeout:g} s")
         refused = code == pycurl.E_COULDNT_CONNECT and self.curl.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
         if code in _NO_SOCKET_CODES and not refused and (socket_error := self._socket_error or probe_socket_error()):
             return FetchFailure(FailureKind.SOCKET, socket_error)
         if code == pycurl.E_COULDNT_CONNECT:
+            error_number = int(self.curl.getinfo(pycurl.OS_ERRNO))
+            if not refused and not self._proxy_url and is_network_failure(error_number, self._addresses):
+                return FetchFailure(FailureKind.NETWORK, describe_network_failure(message))
             return FetchFailure(FailureKind.REFUSED if refused else FailureKind.CONNECT, message)
         description = message or f"curl error {code}"
         return FetchFailure(FAILURE_KINDS.get(code, FailureKind.OTHER), description, get_retry_hint(code, message))
+
+    def _find_proxy_failure(self, code: int, message: str) -> FetchFailure | None:
+        """Return the failure if the proxy caused it, and not the server behind it."""
+        curl, hint = self.curl, get_retry_hint(code, message)
+        is_connected = curl.getinfo(pycurl.CONNECT_TIME) > 0 or curl.getinfo(pycurl.REQUEST_SIZE) > 0
+        if code == _PROXY_HANDSHAKE_CODE and int(curl.getinfo(pycurl.PROXY_ERROR)) in _SOCKS_SERVER_FAILURES:
+            return FetchFailure(FailureKind.CONNECT, message)
+        if code in (pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_HANDSHAKE_CODE) or (
+            not is_connected and code in (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
+        ):
+            if socket_error := self._socket_error or probe_socket_error():
+                return FetchFailure(FailureKind.SOCKET, socket_error)
+            reason = message or f"no connection to {self._proxy_url} within {self._http.timeout:g} s"
+            return FetchFailure(FailureKind.PROXY, describe_proxy_failure(reason), hint)
+        connect_status = int(curl.getinfo(pycurl.HTTP_CONNECTCODE))
+        if connect_status and not 200 <= connect_status < 300:
+            headers = FetchResponse(self.url, connect_status, self.header_lines)
+            if refusal := find_proxy_refusal(headers, connect_status):
+                return FetchFailure(FailureKind.PROXY, describe_proxy_failure(refusal))
+        elif (
+            not (connect_status or self.header_bytes)
+            and code in _CLOSED_CODES
+            and self._proxy_url.startswith(("http:", "https:"))
+        ):  # a proxy that works reports a server that closes the connection as 502 or 504
+            return FetchFailure(FailureKind.PROXY, describe_proxy_failure(message or f"curl error {code}"), hint)
+        return None
 
 
 class _CurlSocket:

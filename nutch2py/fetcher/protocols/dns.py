@@ -24,6 +24,7 @@ from aiodns.error import ARES_EBADNAME, ARES_EBADRESP, ARES_ENODATA, ARES_ENOTFO
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.protocols.address_filter import parse_host_address
+from nutch2py.fetcher.protocols.local_failures import DnsUnavailableError
 from nutch2py.fetcher.runtime.fd_budget import probe_socket_error
 from nutch2py.url.host_resolver import HostsFile
 
@@ -123,6 +124,8 @@ class DnsCache:
         self._resolver: _AresResolver | None = None
         self._isolated_resolvers: dict[str, _AresResolver] = {}
         """Resolvers of hosts with malformed responses: c-ares fails all queries on the same socket."""
+        self._answered_at = 0.0
+        """Time of the last definite answer of a DNS server for any name."""
         self.has_ipv6 = has_ipv6()
 
     @classmethod
@@ -163,7 +166,9 @@ class DnsCache:
         Concurrent callers share one lookup.
 
         Raises:
-            socket.gaierror: EAI_NONAME if the host does not exist or has no address, EAI_AGAIN if the lookup failed.
+            DnsUnavailableError: EAI_AGAIN: no DNS server answered for any host during the lookup.
+            socket.gaierror: EAI_NONAME if the host does not exist or has no address, EAI_AGAIN if the lookup failed
+                while the servers answered for others, so that the domain's own servers are the cause.
         """
         cached = self.get_cached(host)
         if cached is not None:
@@ -201,6 +206,8 @@ class DnsCache:
         self.stats.total_seconds += seconds
         self.stats.slowest_seconds = max(self.stats.slowest_seconds, seconds)
         if result.error is not None:
+            if result.is_unanswered and self._answered_at < started:
+                result = result._replace(error=DnsUnavailableError(*result.error.args))
             if result.is_unanswered:
                 self.stats.unanswered += 1
             else:
@@ -288,11 +295,15 @@ class DnsCache:
                 self._isolated_resolvers[name] = self._new_resolver()
                 return await self._query_family(name, family)
             if code in _NOT_FOUND_CODES:
+                if code != ARES_EBADNAME:  # c-ares rejects a malformed name itself
+                    self._answered_at = time.monotonic()
                 return DnsResult((), _not_found_error(name), time.monotonic() + _NOT_FOUND_TTL)
             return _failed_result(name, str(error.args[-1]))
         nodes = [node for node in response.nodes if node.family == family][:_MAX_ADDRESSES]
         if not nodes:
             return DnsResult((), _not_found_error(name), time.monotonic() + _NOT_FOUND_TTL)
+        if any(node.ttl for node in nodes):  # a name in /etc/hosts has none
+            self._answered_at = time.monotonic()
         ttl = min(max(_MIN_TTL, min(node.ttl for node in nodes)), _MAX_TTL)
         return DnsResult(tuple(node.addr[0].decode("ascii") for node in nodes), None, time.monotonic() + ttl)
 
@@ -309,7 +320,7 @@ def _failed_result(name: str, cause: str) -> DnsResult:
 
 def _copy_error(error: socket.gaierror) -> socket.gaierror:
     """Return a copy of the error: raising the same one repeatedly would keep every traceback."""
-    return socket.gaierror(*error.args)
+    return type(error)(*error.args)
 
 
 def _validate_server(server: str) -> None:

@@ -9,10 +9,24 @@ from enum import Enum, StrEnum, auto
 _LINE_OVERHEAD = 41  # memory overhead of a header line in bytes
 
 
+class FailureOrigin(StrEnum):
+    """Party that caused a failure, which decides what the failure means for the page."""
+
+    PAGE = "page"
+    """The page or its URL: it counts as a failed fetch."""
+    SERVER = "server"
+    """The server or its domain: it counts as a failed fetch, and delays the server's queue."""
+    LOCAL = "local"
+    """This machine, its network or its configuration: says nothing about the page, which stays as it is and due."""
+
+
 class FailureKind(StrEnum):
     """Reason of a failed request; the values are names of the fetcher's exception counters."""
 
     DNS = "unknown_host"
+    DNS_UNAVAILABLE = "dns_unavailable"
+    NETWORK = "network_unreachable"
+    PROXY = "proxy_failed"
     REFUSED = "connection_refused"
     CONNECT = "connection_failed"
     SOCKET = "no_socket"
@@ -20,13 +34,41 @@ class FailureKind(StrEnum):
     CLOSED = "connection_closed"
     PROTOCOL = "malformed_answer"
     TLS = "tls"
+    TLS_SETUP = "tls_setup"
     ADDRESS_FILTER = "address_excluded"
     LIMIT = "limit_exceeded"
     URL = "malformed_url"
     SCHEME = "unknown_protocol"
+    PROTOCOL_DISABLED = "protocol_disabled"
     ROBOTS = "robots_unreachable"
     BROWSER = "browser"
+    DISK = "disk"
     OTHER = "other"
+
+    @property
+    def origin(self) -> FailureOrigin:
+        """Party that caused failures of this kind."""
+        return _ORIGINS.get(self, FailureOrigin.SERVER)
+
+
+_ORIGINS = {
+    FailureKind.LIMIT: FailureOrigin.PAGE,
+    FailureKind.URL: FailureOrigin.PAGE,
+    FailureKind.SCHEME: FailureOrigin.PAGE,
+    FailureKind.ROBOTS: FailureOrigin.PAGE,
+    FailureKind.BROWSER: FailureOrigin.PAGE,
+    FailureKind.ADDRESS_FILTER: FailureOrigin.LOCAL,
+    FailureKind.DNS_UNAVAILABLE: FailureOrigin.LOCAL,
+    FailureKind.NETWORK: FailureOrigin.LOCAL,
+    FailureKind.PROXY: FailureOrigin.LOCAL,
+    FailureKind.SOCKET: FailureOrigin.LOCAL,
+    FailureKind.TLS_SETUP: FailureOrigin.LOCAL,
+    FailureKind.PROTOCOL_DISABLED: FailureOrigin.LOCAL,
+    FailureKind.DISK: FailureOrigin.LOCAL,
+}
+"""Origin by kind; SERVER for all others."""
+LOCAL_KINDS = frozenset(kind for kind in FailureKind if kind.origin is FailureOrigin.LOCAL)
+"""Failures of this machine, its network or its configuration."""
 
 
 class RetryHint(Enum):
@@ -52,6 +94,11 @@ class FetchFailure:
     kind: FailureKind
     message: str
     retry_hint: RetryHint = RetryHint.NONE
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this machine, its network or its configuration caused the failure."""
+        return self.kind in LOCAL_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +168,11 @@ class FetchResponse:
         if self.rendered is not None:
             size += len(self.rendered.original_content) + len(self.rendered.screenshot)
         return size
+
+    @property
+    def is_local_failure(self) -> bool:
+        """Whether the request failed for a reason of this machine; see :attr:`FetchFailure.is_local`."""
+        return self.failure is not None and self.failure.is_local
 
     @property
     def retry_hint(self) -> RetryHint | None:

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse, parse_header_lines
 from nutch2py.fetcher.protocols.http_settings import HttpSettings
+from nutch2py.fetcher.protocols.local_failures import find_local_failure
 from nutch2py.fetcher.protocols.response_body import BodyDecoder, parse_content_encoding
 from nutch2py.url.java_url import JavaURL, parse_url
 
@@ -95,7 +96,7 @@ async def _connect(http: HttpSettings, parts: JavaURL) -> tuple[asyncio.StreamRe
     addresses = [str(entry[4][0]) for entry in entries]
     allowed = [address for address in addresses if http.address_filter.is_allowed(address)]
     if not allowed:
-        raise AddressExcludedError(addresses[0])
+        raise http.address_filter.exclusion_error(addresses[0])
     context = None
     if parts.protocol == "https":
         context = ssl.create_default_context()
@@ -162,4 +163,6 @@ async def fetch_leniently(http: HttpSettings, url: str, limit: int, headers: Seq
     except AddressExcludedError as error:
         return FetchResponse(url, failure=FetchFailure(FailureKind.ADDRESS_FILTER, str(error)))
     except (OSError, ValueError) as error:
+        if (failure := find_local_failure(error)) is not None:
+            return FetchResponse(url, failure=failure)
         return FetchResponse(url, failure=FetchFailure(FailureKind.CLOSED, f"{type(error).__name__}: {error}"))

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse
+from nutch2py.fetcher.protocols.local_failures import find_local_failure
 from nutch2py.support.http_date import format_http_date
 from nutch2py.url.java_url import parse_url
 
@@ -80,7 +81,8 @@ class LocalFileReader:
             response = self._read(url, modified_time)
         except (OSError, ValueError) as error:
             message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            response = FetchResponse(url, failure=FetchFailure(FailureKind.OTHER, message))
+            failure = find_local_failure(error) or FetchFailure(FailureKind.OTHER, message)
+            response = FetchResponse(url, failure=failure)
         response.elapsed_ms = int((time.monotonic() - started) * 1000)
         return response
 

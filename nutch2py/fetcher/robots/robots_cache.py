@@ -19,7 +19,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse
+from nutch2py.fetcher.protocols.fetch_response import LOCAL_KINDS, FailureKind, FetchFailure, FetchResponse
 from nutch2py.fetcher.protocols.http_settings import require_agent_name
 from nutch2py.fetcher.robots.robots_rules import (
     ALLOW_ALL,
@@ -42,13 +42,7 @@ _SHARED_RULES = frozenset({ALLOW_ALL, DEFER_ALL, FORBID_ALL})
 _REDIRECT_CODES = frozenset({301, 302, 303, 307, 308})
 _NOT_REQUESTED = frozenset({FailureKind.ADDRESS_FILTER, FailureKind.SCHEME})
 """Failures without a request: a redirect leads to a URL that is not allowed, which says nothing about the pages."""
-_UNREACHED = _NOT_REQUESTED | {
-    FailureKind.DNS,
-    FailureKind.REFUSED,
-    FailureKind.CONNECT,
-    FailureKind.SOCKET,
-    FailureKind.TLS,
-}
+_UNREACHED = _NOT_REQUESTED | LOCAL_KINDS | {FailureKind.DNS, FailureKind.REFUSED, FailureKind.CONNECT, FailureKind.TLS}
 """Failures to reach a server: its pages fail likewise, and the next page requests the file again."""
 
 
@@ -134,6 +128,8 @@ class RobotsCache:
         if failure is not None:
             if not self._defer_visits or failure.kind in _NOT_REQUESTED:
                 return ALLOW_ALL, False
+            if failure.is_local:  # after a redirect
+                return unreachable_rules(failure), False
             return unreachable_rules(FetchFailure(FailureKind.ROBOTS, f"robots.txt: {failure.message}")), False
         if response.status == 200:
             args = response.content, self._agents, response.url, self._limits

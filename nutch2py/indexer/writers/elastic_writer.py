@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
@@ -167,6 +167,23 @@ class ElasticIndexWriter(ServerIndexWriter):
         names = {elastic_document_id(clean_text(each)): each for each in ids}
         scores = self._call_server("read scores", lambda: self.client.get_field_values([*names], "pagerank"))
         return {names[name]: score for name, score in scores.items()}
+
+    def count_documents(self) -> int | None:
+        """Return the number of searchable documents."""
+        self._read_mappings(create=False)
+        if not self._index_exists:
+            return 0
+        return self._call_server("count documents", self.client.count_documents)
+
+    def find_documents(self, ids: Sequence[str]) -> Collection[str]:
+        """Return the existing documents, also those that no search finds yet."""
+        self._read_mappings(create=False)
+        if not self._index_exists:
+            return ()
+        names = {elastic_document_id(clean_text(each)): each for each in ids}
+        return [
+            names[found] for found in self._call_server("look up documents", lambda: self.client.find_ids([*names]))
+        ]
 
     def set_score(self, document_id: str, score: float) -> bool:
         """Add a partial update to the batch, if the server can rebuild the document from its stored fields."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.embedded_index.index_directory import SCORE_COLUMNS_LAYOUT, IndexDirectory, make_schema
-from nutch2py.backends.embedded_index.index_lookup import IndexScoreReader
+from nutch2py.backends.embedded_index.index_lookup import IndexScoreReader, find_addresses
 from nutch2py.backends.embedded_index.score_columns import DocumentScores, replace_scores
 from nutch2py.backends.embedded_index.weight_buckets import split_weight, weight_to_field
 from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
@@ -104,6 +104,23 @@ class EmbeddedIndexWriter(IndexWriter):
             self._score_reader = IndexScoreReader(self.index_dir)
         names = {_encodable_id(each): each for each in ids}
         return {names[each]: score for each, score in self._score_reader.read_scores(names).items()}
+
+    def count_documents(self) -> int | None:
+        """Return the number of documents as of the last commit."""
+        if not self.index_dir.exists:
+            return 0
+        index = self.index_dir.open()
+        index.config_reader("manual")
+        return int(index.searcher().num_docs)
+
+    def find_documents(self, ids: Sequence[str]) -> Collection[str]:
+        """Return the documents in the index as of its last commit; nothing else is pending in this index."""
+        if not self.index_dir.exists:
+            return ()
+        index = self.index_dir.open()
+        index.config_reader("manual")
+        names = {_encodable_id(each): each for each in ids}
+        return [names[found] for found, _ in find_addresses(index.searcher(), index.schema, names)]
 
     def set_score(self, document_id: str, score: float) -> bool:
         """Add a score to the batch; it replaces the one that :meth:`get_scores` returned.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -135,6 +135,15 @@ class SolrIndexWriter(ServerIndexWriter):
                 scores[names[name]] = score if same else None
         return scores
 
+    def count_documents(self) -> int | None:
+        """Return the number of committed documents of the smallest collection."""
+        return min((target.count_documents() for target in self._collections), default=0)
+
+    def find_documents(self, ids: Sequence[str]) -> Collection[str]:
+        """Return the documents that a collection has, also those without a commit."""
+        names = {clean_text(each): each for each in ids}
+        return {names[found] for target in self._collections for found in target.find_documents([*names])}
+
     def set_score(self, document_id: str, score: float) -> bool:
         """Add an in-place update to the batch; return False if a collection would have to rebuild the document."""
         mapped = {*self.mapping.copy, *self.mapping.remove}
@@ -223,6 +232,20 @@ class _SolrCollection:
             return self.client.get_field_values(self.writer.unique_key, ids, self.writer.score_field)
         except SolrRejectedError as error:
             raise IndexingError(f"Solr at {self.client.url} cannot return scores: {error}") from error
+
+    def count_documents(self) -> int:
+        """Return the number of committed documents."""
+        try:
+            return int(self.client.search("*:*", rows=0)["response"]["numFound"])
+        except SolrRejectedError as error:
+            raise IndexingError(f"Solr at {self.client.url} cannot count its documents: {error}") from error
+
+    def find_documents(self, ids: Sequence[str]) -> list[str]:
+        """Return the existing documents among ``ids``."""
+        try:
+            return self.client.find_ids(self.writer.unique_key, ids)
+        except SolrRejectedError as error:
+            raise IndexingError(f"Solr at {self.client.url} cannot look up documents: {error}") from error
 
     def supports_score_updates(self) -> bool:
         """Return whether scores can be updated alone, and are the only weight of documents here."""

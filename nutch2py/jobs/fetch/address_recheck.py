@@ -1,4 +1,8 @@
-"""Recheck of pages that the address filter denied: pages that it allows now become due at once.
+"""Recheck of pages that failed for a reason of this machine, so that they need not wait for their next fetch.
+
+Pages that the address filter denied become due at once when it allows them now. Pages that failed for another reason of
+this machine (DNS, proxy, network) become due at once, since only a request shows whether the cause is gone. The note
+``run/local`` in the derived table means that such pages may exist.
 
 For each setting of the address filter with which a fetch has run since the last recheck, the derived table has a row
 ``run/gate/<digest>``. The table is scanned only when another setting may have denied pages.
@@ -11,6 +15,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.output.page_updater import is_local_failure
 from nutch2py.fetcher.protocols.address_filter import AddressFilter, parse_excluded_address
 from nutch2py.jobs.job_context import CrawlTables, open_job
 from nutch2py.jobs.locking.lock_scopes import RECHECK_ADDRESSES
@@ -25,7 +30,16 @@ _FIELDS: frozenset[RecordField] = frozenset(
 
 ADDRESS_FILTER_PREFIX = "run/gate/"
 """Key prefix of the notes."""
+_LOCAL_FAILURES_KEY = "run/local"
 _FILTER_PROPERTIES = ("http.filter.ipaddress.include", "http.filter.ipaddress.exclude")
+
+
+def note_local_failures(tables: CrawlTables) -> None:
+    """Note that pages of a fetch failed for a reason of this machine."""
+    entry = DerivedRow()
+    entry.data = b"1"
+    with tables.batch_lists.store.batch(tables.check_lock) as batch:
+        batch.put(_LOCAL_FAILURES_KEY, entry)
 
 
 @contextmanager
@@ -41,13 +55,16 @@ def record_address_filter(conf: Configuration, tables: CrawlTables) -> Iterator[
 
 
 def reschedule_allowed_pages(conf: Configuration) -> int:
-    """Make every page due that was denied for an address which is allowed now; return their number.
+    """Make every page due that failed for a reason of this machine which may be gone; return their number.
 
-    Reads the status of every row, unless all fetches had the current setting. Skips pages of open batches.
+    Reads the status of every row, unless all fetches had the current setting of the address filter and no page failed
+    for another reason of this machine. Skips pages of open batches.
     """
     with open_job(conf, RECHECK_ADDRESSES) as tables:
         notes = _read_filter_notes(tables.batch_lists.store)
-        if notes.keys() == {_filter_key(conf)}:
+        store = tables.batch_lists.store
+        has_local_failures = store.get(_LOCAL_FAILURES_KEY, {DerivedRow.data}) is not None
+        if notes.keys() == {_filter_key(conf)} and not has_local_failures:
             return 0
         rescheduled, skipped = reschedule(conf, tables)
         if not skipped:
@@ -56,6 +73,8 @@ def reschedule_allowed_pages(conf: Configuration) -> int:
                 for key in notes.keys() - {_filter_key(conf)}:
                     if (entry := entries.get(key, {DerivedRow.data})) is not None and entry.data == notes[key]:
                         batch.delete(key)
+                if has_local_failures:
+                    batch.delete(_LOCAL_FAILURES_KEY)
             _write_filter_note(conf, tables)
     return rescheduled
 
@@ -68,13 +87,15 @@ def reschedule(conf: Configuration, tables: CrawlTables) -> tuple[int, int]:
             status = page.protocol_status
             if status is None or not status.args or page.fetch_time <= now:
                 continue
-            address = parse_excluded_address(status.args[0])
-            if address is None or not address_filter.is_allowed(address):
+            address, is_local = parse_excluded_address(status.args[0]), is_local_failure(status)
+            if not (is_local if address is None else address_filter.is_allowed(address)):
                 continue
             if Mark.GENERATE in page.markers:
                 skipped += 1
                 continue
-            page.status, page.fetch_time, page.retries_since_fetch = int(CrawlStatus.UNFETCHED), now, 0
+            page.fetch_time = now
+            if not is_local:  # of a version that counted it as a failure of the page
+                page.status, page.retries_since_fetch = int(CrawlStatus.UNFETCHED), 0
             batch.put(key, page)
             rescheduled += 1
     return rescheduled, skipped

@@ -26,7 +26,8 @@ from nutch2py.fetcher.queues.queue_ids import BY_HOST
 from nutch2py.fetcher.stats.host_failures import HostFailures
 from nutch2py.fetcher.stats.response_histograms import SIZES_GROUP, TIMES_GROUP, to_job_counters
 from nutch2py.jobs.batches.batch_lists import BatchListStore, make_batch_splits, mark_condition
-from nutch2py.jobs.fetch.address_recheck import record_address_filter
+from nutch2py.jobs.fetch.address_recheck import note_local_failures, record_address_filter
+from nutch2py.jobs.fetch.local_failures_report import check_local_failures, describe_local_failures, totals_of
 from nutch2py.jobs.fetch.page_sink import PageSink
 from nutch2py.jobs.job_context import log_rejected_job, open_job
 from nutch2py.jobs.locking.lock_scopes import FETCH, FETCH_REDIRECTS
@@ -257,6 +258,10 @@ def fetch(
     """Fetch a batch, or every generated row (``-all``); return the counters (group ``FetcherStatus``).
 
     ``warc``: a folder for WARC files, "" for none.
+
+    Raises:
+        nutch2py.errors.LocalFailuresError: More than ``fetcher.local.failure.share`` of the pages failed for a reason
+            of this machine. Everything fetched is stored.
     """
     warc = warc or conf.get_trimmed("fetcher.warc.dir")
     warc = str(conf.absolute(warc)) if warc else ""
@@ -303,5 +308,11 @@ def fetch(
             )  # fmt: skip
         _merge_host_failures(result)
         log.log(result.summary("FetcherStatus") or "nothing to fetch")
+        totals = totals_of(result)
+        if totals.local_failure_count:
+            note_local_failures(tables)
+        if message := describe_local_failures(conf, totals):
+            warn(message)
+        check_local_failures(conf, totals)
         log.log_finished()
         return result

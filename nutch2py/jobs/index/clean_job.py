@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.indexer.document_builder import duplicate_of, is_noindex, should_index
+from nutch2py.indexer.document_builder import find_deletion_reason, is_noindex, should_index
 from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.jobs.index.deletion_limit import DeletionCollector, add_deletion_counters, delete_collected, is_limited
 from nutch2py.jobs.job_context import open_job
 from nutch2py.jobs.locking.lock_scopes import CLEAN
 from nutch2py.jobs.nutch_log_lines import JobLogger
@@ -17,7 +18,7 @@ from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.parser.robots_directives import reads_robots_header
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import CrawlStatus, ParseStatusCode, WebPage
+from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery
 
 _FIELDS: frozenset[RecordField] = frozenset(
@@ -62,26 +63,24 @@ class CleaningJob(TableJob[CleanParameters]):
         """Delete the documents of a split; commit unless ``-noCommit`` is set."""
         with IndexWriters(self.conf) as writers:
             deleted = 0
+            collector = DeletionCollector(self.conf, writers) if is_limited(self.conf) else None
             for key, page in pages:
                 reason = self._find_delete_reason(key, page)
-                if reason:
+                if reason and collector is not None:
+                    collector.add(key, reason)
+                elif reason:
                     writers.delete(key)
                     deleted += 1
                     self.count("SolrClean", "DELETED")
                     self.count("CleaningJob", reason)
             if deleted and self.parameters.commit:
                 writers.commit()
-        yield from ()
+            if collector is not None:
+                yield from collector.finish()
 
     def _find_delete_reason(self, key: str, page: WebPage) -> str:
-        if page.status == CrawlStatus.GONE:
-            return "gone"
-        status = page.parse_status
-        redirected = status is not None and status.minor == ParseStatusCode.REDIRECT
-        if redirected or page.status in (CrawlStatus.REDIR_PERM, CrawlStatus.REDIR_TEMP):
-            return "redirected" if self.deletes_redirects else ""
-        if duplicate_of(page) is not None:
-            return "duplicate"
+        if reason := find_deletion_reason(page):
+            return "" if reason == "redirected" and not self.deletes_redirects else reason
         return "noindex" if self.deletes_noindex and should_index(page) and self._is_noindex(key, page) else ""
 
     def _is_noindex(self, key: str, page: WebPage) -> bool:
@@ -92,7 +91,11 @@ class CleaningJob(TableJob[CleanParameters]):
 
 
 def clean(conf: Configuration, commit: bool = True) -> JobResult:
-    """Delete from every index; return the counters."""
+    """Delete from every index; return the counters.
+
+    Raises:
+        nutch2py.errors.DeletionsRefusedError: Too many documents would have been deleted.
+    """
     log = JobLogger("CleaningJob", announce=False)
     log.log("starting")
     with open_job(conf, CLEAN) as tables:
@@ -106,6 +109,12 @@ def clean(conf: Configuration, commit: bool = True) -> JobResult:
             title="CleaningJob",
             expected_rows=store.row_estimate(),
         )
+        deleted, refusal = delete_collected(conf, tables, result, "clean", commit=commit)
+        if deleted:
+            add_deletion_counters(result, {"SolrClean": {"DELETED": deleted.total()}, "CleaningJob": dict(deleted)})
+        if refusal is not None:
+            refusal.counters = result.counters
+            raise refusal
         log.log(f"deleted a total of {result.count('SolrClean', 'DELETED')} documents")
         log.log("done")
         return result

@@ -8,10 +8,19 @@ from dataclasses import dataclass, replace
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import LockedError
-from nutch2py.indexer.document_builder import DocumentBuilder, IndexAction, is_gone
+from nutch2py.indexer.document_builder import (
+    DocumentBuilder,
+    IndexAction,
+    find_deletion_reason,
+    is_broken,
+    is_gone,
+    is_noindex,
+    should_index,
+)
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchRecord, BatchState
 from nutch2py.jobs.batches.bulk_delete import bulk_delete_batch
+from nutch2py.jobs.index.deletion_limit import DeletionCollector, add_deletion_counters, delete_collected, is_limited
 from nutch2py.jobs.index.index_base import STATUS_GROUP, BaseIndexJob, format_unsent
 from nutch2py.jobs.index.scores_job import update_index_scores
 from nutch2py.jobs.job_context import open_job
@@ -60,21 +69,23 @@ class IndexerJob(BaseIndexJob[IndexParameters]):
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Send documents and deletes; set the index marks after the index committed them."""
         with IndexWriters(self.conf) as writers, self.write_batch(before_write=writers.commit) as batch:
+            self._collector = DeletionCollector(self.conf, writers) if is_limited(self.conf) else None
             for key, page in pages:
                 if self._index_row(key, page, writers):
                     batch.put(key, page)
             batch.flush()
             self.commit(writers)  # deletes and documents without mark
-        yield from ()
+            if self._collector is not None:
+                yield from self._collector.finish()
 
     def _index_row(self, key: str, page: WebPage, writers: IndexWriters) -> bool:
         """Send a row to the index; return whether it was added."""
         batch_id, updated = self.parameters.batch_id, page.markers.get(Mark.UPDATEDB)
         is_in_batch = batch_id == REINDEX or (updated is not None and batch_id in (ALL, updated))
-        if is_gone(page) and (self.parameters.is_all_batches or page.batch_id == batch_id):
+        if (is_gone(page) or is_broken(page)) and (self.parameters.is_all_batches or page.batch_id == batch_id):
             # such a row has no update mark: the batch id from the fetch identifies its batch
             if page.markers.get(Mark.INDEX) is not None and self.builder.delete_gone:
-                self._delete_document(key, writers)
+                self._delete_document(key, page, writers)
             return False
         if not is_in_batch or self.parameters.only_gone_pages:
             return False
@@ -83,7 +94,7 @@ class IndexerJob(BaseIndexJob[IndexParameters]):
             return False
         action, document = decision
         if action is IndexAction.DELETE:
-            self._delete_document(key, writers)
+            self._delete_document(key, page, writers)
         elif document is not None:
             writers.write(document)
             page.markers[Mark.INDEX] = updated or page.batch_id or batch_id  # required for a later delete
@@ -93,9 +104,18 @@ class IndexerJob(BaseIndexJob[IndexParameters]):
             self.count(STATUS_GROUP, "skipped")
         return False
 
-    def _delete_document(self, key: str, writers: IndexWriters) -> None:
+    def _delete_document(self, key: str, page: WebPage, writers: IndexWriters) -> None:
+        if self._collector is not None:
+            self._collector.add(key, find_deletion_reason(page) or self._find_exclusion(page))
+            return
         writers.delete(key)
         self.count(STATUS_GROUP, "deleted")
+
+    def _find_exclusion(self, page: WebPage) -> str:
+        """Return why a page that exists has no document."""
+        if should_index(page) and self.builder.delete_noindex and is_noindex(page, self.builder.agent):
+            return "noindex"
+        return "excluded"
 
 
 def _delete_indexed_batches(
@@ -116,6 +136,9 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
     """Index a batch, every updated row (``-all``) or every parsed row (``-reindex``); return the counters.
 
     ``-scores``: see :func:`nutch2py.jobs.index.scores_job.update_index_scores`.
+
+    Raises:
+        nutch2py.errors.DeletionsRefusedError: Too many documents would have been deleted; the others are indexed.
     """
     if batch_id == SCORES:
         return update_index_scores(conf)
@@ -147,6 +170,13 @@ def index(conf: Configuration, batch_id: str) -> JobResult:
             gone = replace(parameters, only_gone_pages=True)
             splits = range_splits(store, TableQuery(_STATE_FIELDS), map_task_count(conf))
             result = merge_counters([result, run_job(IndexerJob, conf, splits, gone, title="IndexingJob: gone pages")])
+        deleted_by_reason, refusal = delete_collected(conf, tables, result, "index")
+        if deleted_by_reason:
+            add_deletion_counters(result, {STATUS_GROUP: {"deleted": deleted_by_reason.total()}})
+        if refusal is not None:  # the list of the batch stays: index, run again with -force, finds the same pages
+            log.log(f"{result.count(STATUS_GROUP, 'added')} documents added")
+            refusal.counters = result.counters
+            raise refusal
         _delete_indexed_batches(conf, lists, batch_id, known)
         counts = result.counters.get(STATUS_GROUP, {})
         if unknown is not None and not counts:

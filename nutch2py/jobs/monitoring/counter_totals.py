@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from nutch2py.fetcher.fetch_state import LOCAL_FAILURE_COUNTER
 from nutch2py.mapreduce.driver import JobResult
 
 _FETCH_GROUP, _PARSE_GROUP, _UPDATE_GROUP = "FetcherStatus", "ParserStatus", "updatedb"
@@ -68,9 +69,24 @@ class CounterTotals:
         return sum(map(self.get_fetch_counter, _GONE_STATUSES))
 
     @property
+    def local_failure_count(self) -> int:
+        """URLs that were not fetched for a reason of this machine or its configuration."""
+        return self.get_fetch_counter(LOCAL_FAILURE_COUNTER)
+
+    @property
     def failed_count(self) -> int:
         """URLs that will be retried."""
         return sum(map(self.get_fetch_counter, _FAILED_STATUSES))
+
+    @property
+    def attempted_count(self) -> int:
+        """URLs with any result of a fetch."""
+        return self.fetched_count + self.redirected_count + self.gone_count + self.unsuccessful_count
+
+    @property
+    def unsuccessful_count(self) -> int:
+        """URLs that will be retried, whatever the cause."""
+        return self.failed_count + self.local_failure_count
 
     def count_failures_by_kind(self) -> dict[str, int]:
         """Return the failures by kind (see ``FailureKind``); ``http``: error status of HTTP."""
@@ -79,7 +95,7 @@ class CounterTotals:
             for name, count in self.totals.group(_FETCH_GROUP).items()
             if name.startswith("exception_")
         }
-        answered = self.failed_count - sum(kinds.values())
+        answered = self.failed_count + self.local_failure_count - sum(kinds.values())
         return kinds | ({"http": answered} if answered > 0 else {})
 
     def format_summary(self) -> str:
@@ -89,7 +105,7 @@ class CounterTotals:
             (self.redirected_count, "redirected"),
             (self.gone_count, "gone or forbidden"),
         ]
-        parts += [(self.failed_count, "failed")]
+        parts += [(self.failed_count, "failed"), (self.local_failure_count, "failed locally")]
         return ", ".join(f"{count:,} {what}" for count, what in parts if count) or "nothing fetched"
 
     @property

@@ -102,6 +102,30 @@ FAILURE_REASONS = {
         f"allow private addresses with -D {ADDRESS_FILTER_PROPERTY}=",
         is_fixable=True,
     ),
+    FailureKind.DNS_UNAVAILABLE: SkipReason(
+        f"URLs not resolved, no DNS server answered{_RETRIED_LATER}", "check http.dns.servers", is_fixable=True
+    ),
+    FailureKind.NETWORK: SkipReason(
+        f"URLs failed, this machine has no network route{_RETRIED_LATER}",
+        "set http.proxy.host if a proxy is required",
+        is_fixable=True,
+    ),
+    FailureKind.PROXY: SkipReason(
+        f"URLs failed, the proxy cannot be used{_RETRIED_LATER}",
+        "check http.proxy.host and http.proxy.port",
+        is_fixable=True,
+    ),
+    FailureKind.TLS_SETUP: SkipReason(
+        f"URLs failed, TLS files of this machine cannot be used{_RETRIED_LATER}",
+        "install certificates, or -D http.tls.certificates.check=false",
+        is_fixable=True,
+    ),
+    FailureKind.PROTOCOL_DISABLED: SkipReason(
+        f"URLs with a protocol whose plug-in is disabled{_RETRIED_LATER}", "plugin.includes.add", is_fixable=True
+    ),
+    FailureKind.DISK: SkipReason(
+        f"URLs failed, a disk of this machine cannot be used{_RETRIED_LATER}", "check the disk", is_fixable=True
+    ),
     FailureKind.DNS: SkipReason(f"URLs failed to resolve{_RETRIED_LATER}", "check http.dns.servers", is_fixable=True),
     FailureKind.REFUSED: SkipReason(f"URLs failed, connection refused{_RETRIED_LATER}"),
     FailureKind.CONNECT: SkipReason(

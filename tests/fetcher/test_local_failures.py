@@ -1,0 +1,287 @@
+"""Failures of this machine, its network, DNS and proxy change only the reason and the next try of a page."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pycurl
+import pytest
+
+from nutch2py.errors import NutchError
+from nutch2py.fetcher.fetcher import Fetcher
+from nutch2py.fetcher.output.page_updater import is_local_failure
+from nutch2py.fetcher.protocols import local_failures
+from nutch2py.fetcher.protocols.curl_errors import FAILURE_KINDS
+from nutch2py.fetcher.protocols.fetch_response import LOCAL_KINDS, FailureKind, FailureOrigin, FetchResponse
+from nutch2py.fetcher.protocols.local_failures import find_local_failure, find_proxy_refusal, is_network_failure
+from nutch2py.records.cells import ProtocolStatus
+from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.records.webpage import ProtocolStatusCode as Code
+from tests.fetcher.conftest import Crawl, item
+from tests.site.name_server import name_server
+from tests.site.server import Reply, ScriptedSite
+
+DUE = 1_700_000_000_000
+
+
+@contextmanager
+def answering(reply: bytes) -> Iterator[int]:
+    """Serve the same bytes to every connection, then close it; give the port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(reply)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield listener.getsockname()[1]
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def fetch_known_page(crawl: Crawl, url: str, **properties: str) -> WebPage:
+    """Fetch a page that was fetched before; return the changes of its row."""
+    known = item(url, status=int(CrawlStatus.FETCHED), fetch_time=DUE, retries_since_fetch=1)
+    conf = crawl.conf.copy()
+    for name, value in properties.items():
+        conf.set(name.replace("_", "."), value)
+    crawl.report = Fetcher(conf, 2, log=crawl.log.append).run(iter([known]), crawl.sink)
+    return crawl.pages[url]
+
+
+def changed_cells(page: WebPage) -> set[bytes]:
+    """Return the changed columns of family f."""
+    mutation = page.mutation()
+    assert mutation is not None
+    assert mutation.puts.keys() <= {b"f", b"mk"}
+    return set(mutation.puts[b"f"])
+
+
+def assert_local(crawl: Crawl, page: WebPage, kind: FailureKind) -> None:
+    assert crawl.report.counters[f"exception_{kind.value}"] == 1, dict(crawl.report.counters)
+    assert crawl.report.counters["LOCAL_FAILURE"] == 1
+    assert crawl.report.counters["EXCEPTION"] == 0
+    assert is_local_failure(page.protocol_status)
+    assert page.fetch_time > DUE
+    assert changed_cells(page) == {b"ts", b"prot"}
+    assert Mark.FETCH not in page.markers
+
+
+def assert_of_server(crawl: Crawl, page: WebPage, kind: str) -> None:
+    assert crawl.report.counters[kind] == 1, dict(crawl.report.counters)
+    assert crawl.report.counters["LOCAL_FAILURE"] == 0
+    assert not is_local_failure(page.protocol_status)
+    assert Mark.FETCH in page.markers
+
+
+@pytest.mark.parametrize(
+    ("properties", "decides"),
+    [
+        ({"http_filter_ipaddress_exclude": "loopback"}, "http.filter.ipaddress.exclude"),
+        ({"http_filter_ipaddress_include": "192.0.2.0/24"}, "http.filter.ipaddress.include"),
+        ({"http_filter_ipaddress_exclude": "127.0.0.0/8", "http_filter_ipaddress_include": "127.0.0.1"}, "exclude"),
+    ],
+)
+def test_page_behind_address_filter_stays_fetched(
+    site: ScriptedSite, crawl: Crawl, properties: dict[str, str], decides: str
+) -> None:
+    page = fetch_known_page(crawl, site.url("/p", "a.test"), **properties)
+    assert_local(crawl, page, FailureKind.ADDRESS_FILTER)
+    assert page.protocol_status is not None
+    assert decides in page.protocol_status.args[0]
+    assert site.seen == []
+
+
+_TUNNEL_REFUSALS = [
+    b"HTTP/1.1 407 Login\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 403 Denied\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 502 Bad\r\nProxy-Status: p; error=proxy_configuration_error\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 503 Bad\r\nX-Squid-Error: ERR_CANNOT_FORWARD 0\r\nContent-Length: 0\r\n\r\n",
+    b"",
+]
+
+
+@pytest.mark.parametrize("reply", _TUNNEL_REFUSALS)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_page_behind_refusing_proxy_stays_fetched(crawl: Crawl, reply: bytes, scheme: str) -> None:
+    if scheme == "http" and b" 403 " in reply:
+        pytest.skip("the server may have sent it")
+    with answering(reply) as port:
+        proxy = {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(port)}
+        page = fetch_known_page(crawl, f"{scheme}://far.example/p", **proxy)
+    assert_local(crawl, page, FailureKind.PROXY)
+
+
+@pytest.mark.parametrize("kind", ["HTTP", "SOCKS"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_page_behind_dead_proxy_stays_fetched(crawl: Crawl, kind: str, scheme: str) -> None:
+    proxy = {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(closed_port()), "http_proxy_type": kind}
+    page = fetch_known_page(crawl, f"{scheme}://far.example/p", **proxy)
+    assert_local(crawl, page, FailureKind.PROXY)
+    assert page.protocol_status is not None
+    assert "http.proxy.host" in page.protocol_status.args[0]
+
+
+def test_page_behind_unknown_proxy_stays_fetched(crawl: Crawl) -> None:
+    page = fetch_known_page(crawl, "http://far.example/p", http_proxy_host="proxy.invalid")
+    assert_local(crawl, page, FailureKind.PROXY)
+
+
+@pytest.mark.parametrize(
+    ("reply", "counter"),
+    [
+        (b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n", "EXCEPTION"),
+        (b"HTTP/1.1 504 T\r\nProxy-Status: p; error=connection_timeout\r\nContent-Length: 0\r\n\r\n", "EXCEPTION"),
+        (b"HTTP/1.1 503 T\r\nX-Squid-Error: ERR_CONNECT_FAIL 111\r\nContent-Length: 0\r\n\r\n", "EXCEPTION"),
+        (b"HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n", "GONE"),
+    ],
+)
+def test_failure_of_server_behind_proxy_counts(crawl: Crawl, reply: bytes, counter: str) -> None:
+    with answering(reply) as port:
+        proxy = {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(port), "http_robot_rules_allowlist": "far.test"}
+        page = fetch_known_page(crawl, "http://far.test/p", **proxy)
+    assert_of_server(crawl, page, counter)
+
+
+def test_page_without_dns_server_stays_fetched(crawl: Crawl) -> None:
+    dns = {"http_dns_servers": f"127.0.0.1:{closed_port()}", "http_dns_timeout": "0.1", "http_hosts_file": ""}
+    page = fetch_known_page(crawl, "http://lost.example/p", **dns)
+    assert_local(crawl, page, FailureKind.DNS_UNAVAILABLE)
+
+
+def test_page_whose_dns_server_only_fails_stays_fetched(crawl: Crawl) -> None:
+    with name_server() as server:
+        dns = {"http_dns_servers": server.address, "http_dns_timeout": "0.1", "http_hosts_file": ""}
+        page = fetch_known_page(crawl, "http://broken.example/p", **dns)
+    assert_local(crawl, page, FailureKind.DNS_UNAVAILABLE)
+
+
+def test_unknown_host_is_failure_of_server(crawl: Crawl) -> None:
+    with name_server() as server:
+        dns = {"http_dns_servers": server.address, "http_dns_timeout": "1", "http_hosts_file": ""}
+        page = fetch_known_page(crawl, "http://none.example/p", **dns)
+    assert_of_server(crawl, page, "exception_unknown_host")
+
+
+def test_failing_name_among_working_ones_is_failure_of_server(site: ScriptedSite, crawl: Crawl) -> None:
+    """The DNS servers answer for another host in the meantime, so the domain's own servers fail."""
+    with name_server() as server:
+        conf = crawl.conf.copy()
+        conf.set("http.dns.servers", server.address)
+        conf.set("http.dns.timeout", "0.5")
+        conf.set("http.hosts.file", "")
+        crawl.run(conf, site.url("/p", "broken.example"), site.url("/p", "slow-100.example"))
+    assert crawl.report.counters["exception_unknown_host"] == 1
+    assert crawl.report.counters["LOCAL_FAILURE"] == 0
+
+
+@pytest.mark.parametrize("resolver_error", [socket.EAI_AGAIN, socket.EAI_NONAME])
+def test_system_resolver_separates_unknown_host_from_no_answer(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch, resolver_error: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise socket.gaierror(resolver_error, "no answer")
+
+    monkeypatch.setattr(socket, "getaddrinfo", fail)
+    page = fetch_known_page(crawl, "http://name.invalid/p", http_dns_resolver="system", http_hosts_file="")
+    if resolver_error == socket.EAI_AGAIN:
+        assert_local(crawl, page, FailureKind.DNS_UNAVAILABLE)
+    else:
+        assert_of_server(crawl, page, "exception_unknown_host")
+
+
+@pytest.mark.parametrize("url", ["ftp://a.test/p", "file:/etc/hostname"])
+def test_page_of_disabled_protocol_stays_fetched(crawl: Crawl, url: str) -> None:
+    page = fetch_known_page(crawl, url)
+    assert_local(crawl, page, FailureKind.PROTOCOL_DISABLED)
+
+
+def test_refused_connection_is_failure_of_server(crawl: Crawl) -> None:
+    page = fetch_known_page(crawl, f"http://a.test:{closed_port()}/p")
+    assert_of_server(crawl, page, "exception_connection_refused")
+
+
+def test_internal_error_leaves_page_as_it_is(site: ScriptedSite, crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("defect")
+
+    site.on("/p", Reply(body=b"<p>new</p>"))
+    monkeypatch.setattr("nutch2py.fetcher.output.page_updater.detect_content_type", fail)
+    page = fetch_known_page(crawl, site.url("/p", "a.test"))
+    assert page.protocol_status == ProtocolStatus(Code.FAILED, ("RuntimeError: defect", "local"))
+    assert changed_cells(page) == {b"ts", b"prot"}
+
+
+def test_network_failure_requires_that_no_address_has_a_route(monkeypatch: pytest.MonkeyPatch) -> None:
+    routes = {"192.0.2.1"}
+    monkeypatch.setattr(local_failures, "has_route", lambda address: address in routes)
+    assert is_network_failure(errno.EHOSTUNREACH, ("192.0.2.2",))
+    assert is_network_failure(errno.ENETUNREACH, ())
+    assert is_network_failure(errno.ENETUNREACH, ("2001:db8::1", "192.0.2.2"))
+    assert not is_network_failure(errno.ENETUNREACH, ("2001:db8::1", "192.0.2.1"))
+    assert not is_network_failure(errno.EHOSTUNREACH, ("192.0.2.1",))
+    assert not is_network_failure(0, ())
+
+
+def test_page_without_network_route_stays_fetched(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nutch2py.fetcher.protocols.curl_transfer.is_network_failure", lambda *_: True)
+    page = fetch_known_page(crawl, "http://255.255.255.255/p")  # to which no system connects by TCP
+    assert_local(crawl, page, FailureKind.NETWORK)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (OSError(errno.ENOSPC, "full"), FailureKind.DISK),
+        (OSError(errno.EIO, "broken"), FailureKind.DISK),
+        (OSError(errno.EROFS, "read-only"), FailureKind.DISK),
+        (OSError(errno.ENETUNREACH, "no route"), FailureKind.NETWORK),
+        (OSError(errno.EMFILE, "files"), FailureKind.SOCKET),
+        (type("ProxyError", (Exception,), {})("dead"), FailureKind.PROXY),
+        (type("ClientHttpProxyError", (Exception,), {"status": 407})("login"), FailureKind.PROXY),
+    ],
+)
+def test_exception_of_machine_is_recognized(error: Exception, kind: FailureKind) -> None:
+    wrapped = RuntimeError("wrapped")
+    wrapped.__cause__ = error
+    failure = find_local_failure(wrapped)
+    assert failure is not None
+    assert (failure.kind, failure.is_local) == (kind, True)
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ECONNRESET, "x"), ValueError("x"), NutchError("x"), TimeoutError()])
+def test_exception_of_server_is_not_local(error: Exception) -> None:
+    assert find_local_failure(error) is None
+
+
+def test_tls_files_of_machine_are_local() -> None:
+    for code in (pycurl.E_SSL_CACERT_BADFILE, pycurl.E_SSL_CERTPROBLEM, pycurl.E_SSL_CRL_BADFILE):
+        assert FAILURE_KINDS[code].origin is FailureOrigin.LOCAL
+    for code in (pycurl.E_SSL_CONNECT_ERROR, pycurl.E_PEER_FAILED_VERIFICATION):
+        assert FAILURE_KINDS[code].origin is FailureOrigin.SERVER
+
+
+def test_every_kind_has_an_origin() -> None:
+    by_origin = {origin: {kind for kind in FailureKind if kind.origin is origin} for origin in FailureOrigin}
+    assert by_origin[FailureOrigin.LOCAL] == LOCAL_KINDS
+    assert {FailureKind.TIMEOUT, FailureKind.REFUSED, FailureKind.DNS} <= by_origin[FailureOrigin.SERVER]
+
+
+def test_response_without_proxy_headers_is_of_server() -> None:
+    assert find_proxy_refusal(FetchResponse("", 403)) == ""
+    assert find_proxy_refusal(FetchResponse("", 200, [b"Proxy-Status: p; error=proxy_internal_error"])) == ""
+    assert "407" in find_proxy_refusal(FetchResponse("", 407))
