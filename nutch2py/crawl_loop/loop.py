@@ -126,7 +126,7 @@ class CrawlLoop:
         """Raise NothingFetchedError when the URL filters reject every seed, before anything is created."""
         self._plan.restrict_to_paths(self.conf, [seed.url for seed in self.seeds])
         filters = URLFilters(self.conf)
-        if all(filters.filter(seed.url) is None for seed in self.seeds):
+        if all(filters.filter_link(seed.url) is None for seed in self.seeds):
             raise NothingFetchedError(f"nothing can be fetched: {self._filtered_message(len(self.seeds))}")
 
     def _filtered_message(self, count: int) -> str:

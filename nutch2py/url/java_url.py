@@ -1,6 +1,7 @@
 """Parses URLs as ``java.net.URL`` does, which determines Nutch's row keys, links and error messages.
 
 Nothing is escaped, lower-cased (except the protocol) or validated beyond syntax and length, which the normalizers do.
+The links of pages are an exception: see :func:`url_resolver`.
 All functions take linear time, since URLs are untrusted input. Other parsers (WHATWG, RFC 3986) split some URLs
 differently, and would produce other row keys.
 """
@@ -12,6 +13,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from nutch2py.url.browser_url import resolve_as_browser
 from nutch2py.url.url_length import MAX_LENGTH, check_length
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
@@ -208,8 +210,15 @@ _ABSOLUTE = re.compile(r"https?://[A-Za-z0-9._\-]+(?::[0-9]{1,9})?(?:/[^#\x00-\x
 _PLAIN_PATH = re.compile(r"/?[\w\-~%]+(?:[/.][\w\-~%=,&+@!$]+)*/?(?:\?[^#\x00-\x20]*)?|/", re.ASCII)
 
 
+# references that java.net.URL and browsers may resolve differently
+_READ_DIFFERENTLY = re.compile(r"[^!-~]|\\|//|/\.|\.\.|[:%@]")
+
+
 def url_resolver(base: JavaURL) -> Callable[[str], str]:
-    """Return a function like :func:`resolve_url` for the links of a page, with the parts of ``base`` computed once."""
+    """Return a function like :func:`resolve_url` for the links of a page, with the parts of ``base`` computed once.
+
+    The function resolves as browsers do where that is another URL (see :mod:`nutch2py.url.browser_url`).
+    """
     plain = bool(base.host) and base.path.startswith("/") and "/." not in base.path
     root = f"{base.protocol}://{base.authority}"
     folder = root + base.path[: base.path.rfind("/") + 1]
@@ -222,6 +231,11 @@ def url_resolver(base: JavaURL) -> Callable[[str], str]:
         if plain and _PLAIN_PATH.fullmatch(href):
             return root + href if href[0] == "/" else folder + href
         href = href.strip(_SPACE)
+        if _READ_DIFFERENTLY.search(href):
+            return resolve_as_browser(str(base), href, resolved_by_java)
+        return resolved_by_java(href)
+
+    def resolved_by_java(href: str) -> str:
         if href.startswith("?"):
             _, slash, name = base.path.rpartition("/")
             href = name + href if slash else href

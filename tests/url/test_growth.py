@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import nutch2py.url
 from nutch2py.conf.configuration import Configuration
 from nutch2py.plugins.loading import create_named_plugin
-from nutch2py.url import idn, java_url, keys, url_parts
+from nutch2py.url import browser_url, idn, java_url, keys, url_parts
 from nutch2py.url.filters.url_filters import URLFilters
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 from nutch2py.url.regex.java_regex import compile_java, translate_replacement
@@ -68,6 +68,8 @@ FUNCTIONS: dict[str, Callable[[], Text]] = {
     "parse_url": lambda: java_url.parse_url,
     "parse_relative": lambda: lambda href: java_url.parse_relative(BASE, href),
     "resolve": lambda: lambda href: java_url.resolve_url(BASE, href),
+    "resolve as browser": lambda: lambda href: browser_url.resolve_as_browser("http://h/a/b?c", href, str),
+    "as_browser_url": lambda: browser_url.as_browser_url,
     "resolve against": lambda: lambda base: java_url.resolve_url(base, "../x"),
     "reverse_url": lambda: keys.reverse_url,
     "unreverse_url": lambda: keys.unreverse_url,
@@ -110,7 +112,15 @@ PATTERNS: dict[str, Case] = {
     "filters.automaton_url_filter:_REPEAT": Case("match", ["1", "{1", "*"], "{"),
     "filters.automaton_url_filter:_CLASS": Case("match", ["a", "\\", "\\]", "[", "^"], "["),
     "filters.url_filters:_UNSAFE": Case("sub", ["a", "é", " ", "中a"]),
+    "filters.url_filters:_READ_DIFFERENTLY": Case("search", ["a", "/", "/a", "://", "a.", "?"], "http://a"),
+    "filters.url_filters:_FINAL_DOT": Case("sub", ["a", ".", "a.", "/", "?", "://"], "http://a"),
+    "browser_url:_SCHEME": Case("match", ["a", ".", "a-", "+"], "a"),
+    "browser_url:_NO_HOST": Case("match", ["a", "@", "/", "://", "//", ":"], "http://"),
+    "browser_url:_MANY_SLASHES": Case("sub", ["/", "\\", "a"], "//"),
     "filters.url_validator:_URL": Case("fullmatch", ["a", "a.", "1.", "-", "/", "?", "/?", "#", ".."], "http://a.bc"),
+    "filters.url_validator:_URL_WITHOUT_UNDERSCORES": Case(
+        "fullmatch", ["a", "a.", "1.", "-", "/", "?", "/?", "#", ".."], "http://a.bc"
+    ),
     "filters.url_validator:_PATH_LIKE": Case("match", ["a", "?", "/"]),
     "filters.url_validator:_DOTS": Case("findall", [".", "..a"]),
     "filters.url_validator:_SLASHES": Case("findall", ["/", "//a"]),
@@ -128,6 +138,7 @@ PATTERNS: dict[str, Case] = {
     "java_url:_CONTROL": Case("search", ["a", "é"]),
     "java_url:_SIMPLE": Case("fullmatch", ["a", ".", ":", "1", "/", "?", "#"], "http://a"),
     "java_url:_CURRENT_DIR_SEGMENTS": Case("sub", ["/", "/.", "./", "/./", "/./."]),
+    "java_url:_READ_DIFFERENTLY": Case("search", ["a", "/", "/a", ".", "a.", "?"], "a"),
     "java_url:_ABSOLUTE": Case("fullmatch", ["a", ".", ":", "1", "/", "#"], "http://a"),
     "java_url:_PLAIN_PATH": Case("fullmatch", ["a", "/", ".", "a/", "a.", "/a", "?", "a/."], "a"),
     "keys:_CLEAN_HEAD": Case("fullmatch", ["a", ".", "a.", ":", "1"], "http://a"),

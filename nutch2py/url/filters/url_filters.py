@@ -9,6 +9,7 @@ from urllib.parse import quote
 from nutch2py.conf.configuration import Configuration
 from nutch2py.plugins.loading import create_ordered_plugins, enabled_plugins, plugin_id_of
 from nutch2py.plugins.plugin_failures import raise_plugin_error
+from nutch2py.url.browser_url import as_browser_url
 from nutch2py.url.url_length import max_url_length
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ TOO_LONG, MALFORMED, NOFOLLOW, REDIRECT, META_REFRESH = (
     "meta_refresh",
 )
 """Counters of that group: too long, malformed and nofollow links, and rejected targets of redirects."""
+# URLs that browsers request in another form: with such characters, or with dot segments
+_READ_DIFFERENTLY = re.compile(r"[^!#-;=?-\[\]_a-z~]|/\.\.?(?:[/?#]|\Z)|://[^/?#]*[%\[]|\.(?:[:/?#]|\Z)")
+_FINAL_DOT = re.compile(r"(\A[a-z]+://[^/?#]*[^/?#.])\.(?=[:/?#]|\Z)")
 _UNSAFE = re.compile(r"[^!#-;=?-\[\]_a-z~]+")  # characters that are not allowed in a URL (RFC 3986, section 2)
 
 
@@ -74,15 +78,22 @@ class URLFilters:
         return MALFORMED  # a filter is not deterministic
 
     def filter_link(self, url: str) -> str | None:
-        """Return the result of :meth:`filter` for the URL, or for the escaped URL if the first one is rejected.
+        """Return the result of :meth:`filter` for the URL; if it is rejected, for the URL as browsers request it.
 
-        Pages contain links with unescaped characters, which browsers escape. Nutch's validator accepts ASCII only, so
-        Nutch skips such pages. If the filters accept the unescaped URL, the row key is unchanged.
+        Pages contain links with unescaped characters, hosts in Unicode and dot segments above the root. Nutch's
+        validator rejects them, so Nutch skips such pages. If the filters accept the URL as it is, or with its path
+        escaped, that is its row key; else it is the URL with the host in ASCII (``urlfilter.try.escaped``).
         """
         found = self.filter(url)
-        if found is not None or not self._try_escaped or not _UNSAFE.search(url):
+        if found is not None or not self._try_escaped or not _READ_DIFFERENTLY.search(url):
             return found
-        return self.filter(escape_url(url))
+        escaped = escape_url(url)
+        if escaped != url and (found := self.filter(escaped)) is not None:
+            return found
+        requested = as_browser_url(url)
+        if requested is None:
+            return None
+        return self.filter(_FINAL_DOT.sub(r"\1", escape_url(requested).partition("#")[0], count=1))
 
 
 def escape_url(url: str) -> str:

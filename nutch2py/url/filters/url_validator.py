@@ -1,7 +1,8 @@
 """urlfilter-validator: accepts ASCII URLs with an IPv4 address or a host name with a top-level domain.
 
 ``http://localhost/`` is rejected, as are a port without digits, user info, and a path with more ``..`` than parent
-segments. ``urlfilter.tld.length`` limits the length of the top-level domain.
+segments. ``urlfilter.tld.length`` limits the length of the top-level domain. Labels of a host may have ``_``, which
+Nutch rejects though such hosts exist (``urlfilter.validator.underscores``).
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ import re
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import URLFilter
 
-_URL = re.compile(
-    r"[A-Za-z]+://"
-    r"(?:([0-9]{1,3}(?:\.[0-9]{1,3}){3}(?=[:/?#]|\Z))|(?:[A-Za-z0-9\-]+\.)+([A-Za-z][A-Za-z0-9\-]+))(?::[0-9]{1,5})?"
-    r"(/[\-\w:@&=+,.!/~*'%$;()]*)?(\?[!\"$-~]*)?(?:#[!-~]*)?",
-    re.ASCII,
+_URL, _URL_WITHOUT_UNDERSCORES = (
+    re.compile(
+        r"[A-Za-z]+://"
+        rf"(?:([0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}(?=[:/?#]|\Z))|(?:[{label}]+\.)+([A-Za-z][A-Za-z0-9\-]+))(?::[0-9]{{1,5}})?"
+        r"(/[\-\w:@&=+,.!/~*'%$;()]*)?(\?[!\"$-~]*)?(?:#[!-~]*)?",
+        re.ASCII,
+    )
+    for label in (r"A-Za-z0-9\-_", r"A-Za-z0-9\-")
 )
 _PATH_LIKE = re.compile(r"[\-\w:@&?=+,.!/~*'%$;()]*", re.ASCII)
 _DOTS, _SLASHES = re.compile(r"(?=\.\.)"), re.compile(r"(?=//)")
@@ -28,10 +32,12 @@ class UrlValidator(URLFilter):
 
     def __init__(self, conf: Configuration) -> None:
         self._max_tld = conf.get_int("urlfilter.tld.length", 0)
+        with_underscores = conf.get_bool("urlfilter.validator.underscores", True)
+        self._match = (_URL if with_underscores else _URL_WITHOUT_UNDERSCORES).fullmatch
 
     def filter(self, url: str) -> str | None:
         """Return the URL if it is valid, else None."""
-        match = _URL.fullmatch(url)
+        match = self._match(url)
         if match is None:
             return None
         address, tld, path, query = match.groups()
