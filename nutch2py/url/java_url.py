@@ -214,10 +214,11 @@ _PLAIN_PATH = re.compile(r"/?[\w\-~%]+(?:[/.][\w\-~%=,&+@!$]+)*/?(?:\?[^#\x00-\x
 _READ_DIFFERENTLY = re.compile(r"[^!-~]|\\|//|/\.|\.\.|[:%@]")
 
 
-def url_resolver(base: JavaURL) -> Callable[[str], str]:
+def url_resolver(base: JavaURL, *, as_browser: bool = True) -> Callable[[str], str]:
     """Return a function like :func:`resolve_url` for the links of a page, with the parts of ``base`` computed once.
 
-    The function resolves as browsers do where that is another URL (see :mod:`nutch2py.url.browser_url`).
+    With ``as_browser`` the function resolves as browsers do where that is another URL (see
+    :mod:`nutch2py.url.browser_url`).
     """
     plain = bool(base.host) and base.path.startswith("/") and "/." not in base.path
     root = f"{base.protocol}://{base.authority}"
@@ -231,7 +232,7 @@ def url_resolver(base: JavaURL) -> Callable[[str], str]:
         if plain and _PLAIN_PATH.fullmatch(href):
             return root + href if href[0] == "/" else folder + href
         href = href.strip(_SPACE)
-        if _READ_DIFFERENTLY.search(href):
+        if as_browser and _READ_DIFFERENTLY.search(href):
             return resolve_as_browser(str(base), href, resolved_by_java)
         return resolved_by_java(href)
 

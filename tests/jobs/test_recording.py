@@ -24,7 +24,8 @@ def conf(tmp_path: Path, recording: Path) -> Configuration:
     """The recording's configuration over an empty embedded table."""
     overrides = {"storage.data.store": f"embedded:{tmp_path / 'crawldata'}", "storage.embedded.map.size": MAP_SIZE}
     overrides["encodingdetector.charset.fallback"] = "false"
-    overrides["urlfilter.try.escaped"] = "false"
+    overrides["urlfilter.try.escaped"] = overrides["parser.html.outlinks.as.browser"] = "false"
+    overrides["urlfilter.validator.underscores"] = "false"
     return Configuration.load(recording / "conf", overrides)
 
 

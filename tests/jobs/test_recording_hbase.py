@@ -36,7 +36,8 @@ def conf(recording: Path, hbase: Any) -> Iterator[Configuration]:
     """The recording's configuration over an empty table of its own."""
     overrides = {"storage.data.store": hbase.address(), "storage.crawl.id": f"recorded{next(_number)}"}
     overrides["encodingdetector.charset.fallback"] = "false"
-    overrides["urlfilter.try.escaped"] = "false"
+    overrides["urlfilter.try.escaped"] = overrides["parser.html.outlinks.as.browser"] = "false"
+    overrides["urlfilter.validator.underscores"] = "false"
     found = Configuration.load(recording / "conf", overrides)
     yield found
     for record in (WebPage, DerivedRow):

@@ -114,11 +114,13 @@ def to_row(page: WebPage) -> Row:
 
 @pytest.fixture(scope="module")
 def parsing(recording: Path) -> RowParser:
-    return RowParser(
-        Configuration.load(
-            recording / "conf", {"encodingdetector.charset.fallback": "false", "urlfilter.try.escaped": "false"}
-        )
+    as_nutch = (
+        "encodingdetector.charset.fallback",
+        "urlfilter.try.escaped",
+        "urlfilter.validator.underscores",
+        "parser.html.outlinks.as.browser",
     )
+    return RowParser(Configuration.load(recording / "conf", dict.fromkeys(as_nutch, "false")))
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])

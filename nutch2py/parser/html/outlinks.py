@@ -45,6 +45,7 @@ class OutlinkCollector:
         self.link_attributes = {
             tag: name for tag, name in _LINK_ATTRIBUTES.items() if tag not in ignored and (use_form or tag != "form")
         }
+        self._as_browser = conf.get_bool("parser.html.outlinks.as.browser", True)
         self._extra_links = [_parse_extra_link(named) for named in conf.get_strings("parser.html.outlinks.more")]
         # compiled once: matches only elements that have the attribute
         self._selector = ",".join(f"{tag}[{name}]" for tag, name in self.link_attributes.items())
@@ -86,7 +87,7 @@ class OutlinkCollector:
                     (None, each) for each in (_srcset_urls(value) if name.endswith("srcset") else [value]) if each
                 ]
         remove_scripts(tree)
-        resolve = url_resolver(parse_url(base))
+        resolve = url_resolver(parse_url(base), as_browser=self._as_browser)
         outlinks = []
         room = MAX_ANCHOR_CHARS
         for element, target in found:
