@@ -72,6 +72,7 @@ LONG = {
         ),
         "the index meets the same errors",
     ),
+    "soak/test_soak.py::test_equal_rounds_in_one_process_accumulate_no_objects": "small jobs are repeated",
     "jobs/test_hostile.py::test_hostile_hosts_do_not_slow_honest_ones": "all honest pages are indexed",
     **dict.fromkeys(
         (
@@ -133,6 +134,7 @@ SERVICE_MODULES = frozenset(
         "jobs/test_undeclared_chinese", "jobs/test_concurrent_jobs", "jobs/test_full_disk",
         "jobs/test_same_table", "jobs/test_unreadable_rows",
         "kill/test_harness", "kill/test_gateway", "kill/test_solr", "soak/test_soak", "outages/test_outages",
+        "disks/test_disks",
         "fuzz/test_fuzz", "upgrade/test_upgrade", "users/test_cron_job", "users/test_own_site", "users/test_sick_crawl",
         "crawl_loop/test_crawl_command", "crawl_loop/test_resumed_crawl", "crawl_loop/test_crawl_pagerank",
         "control_room/test_failing_crawl",

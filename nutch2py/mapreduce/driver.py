@@ -26,7 +26,7 @@ from nutch2py.mapreduce.task_progress import ProgressMonitor
 from nutch2py.plugins.plugin_failures import PLUGIN_FAILURES_GROUP, PLUGIN_PAGES_COUNTER, PluginFailureLimits
 from nutch2py.records.webpage import DerivedRow
 from nutch2py.support.disk_errors import probe_disk, temp_disk_error
-from nutch2py.support.process_memory import limit_malloc_memory
+from nutch2py.support.process_memory import limit_malloc_memory, release_unused_memory
 from nutch2py.table.row_validation import warn_skipped_rows
 from nutch2py.table.store_factory import open_store, store_location
 
@@ -125,8 +125,31 @@ def run_job(
             f"{job_class.__name__} takes {job_class.parameters_class.__name__}, not {type(job_parameters).__name__}"
         )
     check_store_reachable(conf, runner, job_class, job_parameters)
-    if runner == "inline":
-        limit_malloc_memory()
+    if runner != "inline":
+        return _run_with_mrjob(
+            job_class, conf, splits, job_parameters, runner, title, expected_rows, reducers, output_dir
+        )
+    limit_malloc_memory()
+    try:
+        return _run_with_mrjob(
+            job_class, conf, splits, job_parameters, runner, title, expected_rows, reducers, output_dir
+        )
+    finally:
+        release_unused_memory()
+
+
+def _run_with_mrjob(
+    job_class: type[TableJob[ParametersT]],
+    conf: Configuration,
+    splits: Sequence[Split],
+    job_parameters: JobParameters,
+    runner: str,
+    title: str,
+    expected_rows: int | None,
+    reducers: int | None,
+    output_dir: Path | None,
+) -> JobResult:
+    """Run a job in a directory of its own, see :func:`run_job`."""
     with create_job_dir() as work:
         channel = work / "channel"
         channel.mkdir()

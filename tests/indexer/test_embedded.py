@@ -52,6 +52,22 @@ def test_document_with_same_id_is_replaced(conf):
     assert EmbeddedSearcher(conf).count() == 2
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_commit_stopped_after_its_delete_list_is_repeated(conf, times):
+    """A kill or a full disk leaves the file; the next commit has the same number, and tantivy creates files only."""
+    put(conf, *(doc(name, content="words") for name in "abc"))
+    folder = index_path(conf)
+    meta = (folder / "meta.json").read_bytes()
+    for _ in range(times):
+        put(conf, delete=["a"])
+        (folder / "meta.json").write_bytes(meta)  # the commit has not ended
+    assert [*folder.glob("*.del")]
+    put(conf, delete=["a"])
+    assert sorted(ids(conf, "words")) == ["b", "c"]
+    put(conf, delete=["b"])
+    assert ids(conf, "words") == ["c"]
+
+
 def test_deleted_document_is_removed_and_unknown_ignored(conf):
     put(conf, doc("a", content="word"), doc("b", content="word"))
     put(conf, delete=["a", "never there"])

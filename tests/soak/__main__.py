@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.soak.memory_chart import write_csv, write_svg
-from tests.soak.memory_verdict import Row, judge
+from tests.soak.memory_verdict import Row, Verdict, judge, judge_in_process
+from tests.soak.small_site import SMALL_PROGRAM, SMALL_SETTINGS, SmallSite
 from tests.soak.soak_run import CHILD_MEGABYTES, Soak
 from tests.soak.web import Web
 
@@ -30,13 +31,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--pages", type=int, default=1000, help="of a round (default: 1000)")
     parser.add_argument("--to", type=Path, help="where soak.csv, soak.svg, soak.json are left (default: a new folder)")
     parser.add_argument("-D", dest="properties", action="append", default=[], metavar="NAME=VALUE", help="a property")
+    parser.add_argument(
+        "--in-process",
+        action="store_true",
+        help="instead crawl a small site --rounds times; memory at the end is compared with round 20",
+    )
+    parser.add_argument("--rounds", type=int, default=300, help="rounds with --in-process (default: 300)")
     args = parser.parse_args(argv)
     to = args.to or Path(tempfile.mkdtemp(prefix="nutch2py-soak-"))
     to.mkdir(parents=True, exist_ok=True)
     work = to / "crawl"
     shutil.rmtree(work, ignore_errors=True)
     given = dict(each.split("=", 1) for each in args.properties)
-    soak = Soak(Web(args.seed, args.hosts), work, args.pages, given)
+    if args.in_process:
+        soak = Soak(SmallSite(args.seed), work, 60, {**SMALL_SETTINGS, **given}, SMALL_PROGRAM)
+    else:
+        soak = Soak(Web(args.seed, args.hosts), work, args.pages, given)
     soak.web.prepare()
     ends = time.monotonic() + args.minutes * 60
 
@@ -52,9 +62,11 @@ def main(argv: list[str] | None = None) -> int:
         write_svg(soak.rows, to / "soak.svg")
 
     try:
-        soak.run(lambda done: time.monotonic() < ends, tell)
+        soak.run(lambda done: done < args.rounds if args.in_process else time.monotonic() < ends, tell)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+    if args.in_process:
+        return _report(judge_in_process(soak.rows), to)
     verdict = judge(soak.rows, soak.ended, CHILD_MEGABYTES)
     found = {
         "hostile": soak.hostile,
@@ -71,9 +83,14 @@ def main(argv: list[str] | None = None) -> int:
         f"{soak.requests} requests, {soak.hostile} hostile answers; "
         f"{ended['good']} honest pages of {ended['rows']} rows"
     )
+    return _report(verdict, to)
+
+
+def _report(verdict: Verdict, to: Path) -> int:
+    """Print a verdict; return the exit code."""
     for name, value in verdict.slopes.items():
         print(f"{name}: {value:+.3f} a round")
-    print(f"soak.csv, soak.svg, soak.json: {to}")
+    print(f"soak.csv, soak.svg: {to}")
     for failure in verdict.failures:
         print(f"FAILED: {failure}")
     return 1 if verdict.failures else 0

@@ -13,6 +13,7 @@ WARM_UP = 1 / 3
 _CLIMB, _CLIMB_MEGABYTES = 0.08, 12.0  # what memory may climb by: a part of its level, and as much besides
 _PEAK_CLIMB = 0.25  # a peak depends on what pages a round has met
 _HANDLES = 8
+BASE_ROUND, GROWTH, _AROUND = 20, 0.2, 2  # of a soak in one process: the round to compare with, and the limit
 _LOST = 0.01  # of honest pages: a busy machine is late with an answer now and then
 
 
@@ -94,3 +95,24 @@ def _memory(verdict: Verdict, name: str, values: list[float], part: float) -> No
         verdict.failures.append(
             f"{name} climbs by {each:.2f} MB a round, {climb:.0f} in {len(values)} rounds; {slack:.0f} are allowed"
         )
+
+
+def judge_in_process(rows: Sequence[Row], base: int = BASE_ROUND) -> Verdict:
+    """Judge a soak of equal rounds: at its end memory at rest is within :data:`GROWTH` of what round ``base`` had.
+
+    Both are medians over some rounds, since a round ends before or after a collection.
+    """
+    verdict = Verdict()
+    if len(rows) < base + 2 * _AROUND:
+        verdict.failures.append(f"{len(rows)} rounds are too few for a verdict")
+        return verdict
+    first = median(row.memory for row in rows[base - 1 - _AROUND : base + _AROUND])
+    last = median(row.memory for row in rows[-2 * _AROUND - 1 :])
+    verdict.slopes["memory at rest"] = slope([row.memory for row in rows[base - 1 :]])
+    if last > first * (1 + GROWTH):
+        verdict.failures.append(f"memory at rest grows from {first:.1f} MB at round {base} to {last:.1f}")
+    for name in ("handles", "threads"):
+        before, after = (median(getattr(row, name) for row in part) for part in (rows[: 2 * base], rows[-base:]))
+        if after > before + _HANDLES:
+            verdict.failures.append(f"{name} grow from {before:.0f} to {after:.0f}")
+    return verdict

@@ -12,7 +12,8 @@ import pytest
 
 from tests.site.server import Reply
 from tests.soak.memory_chart import write_csv, write_svg
-from tests.soak.memory_verdict import Row, judge, slope
+from tests.soak.memory_verdict import Row, judge, judge_in_process, slope
+from tests.soak.small_site import SMALL_PROGRAM, SMALL_SETTINGS, SmallSite
 from tests.soak.soak_run import Soak
 from tests.soak.web import HOSTILE_TRICKS, SHARES, Web
 
@@ -139,3 +140,21 @@ def test_seed_determines_web_and_its_shares() -> None:
     assert isinstance(second, Reply)
     assert first.body == second.body != b""
     assert first.status == 200
+
+
+def test_equal_rounds_in_one_process_accumulate_no_objects(tmp_path: Path) -> None:
+    """Without collection after jobs, a round leaves some 4,600 objects in reference cycles."""
+    objects: list[int] = []
+    soak = Soak(SmallSite(1, 6), tmp_path, 6, SMALL_SETTINGS, SMALL_PROGRAM)
+    soak.run(lambda done: done < 12, lambda row, counters: objects.append(counters["objects"]))
+    assert [row.pages for row in soak.rows] == [6] * 12
+    assert max(objects[9:]) < objects[2] + 30_000
+
+
+def test_growth_over_twentieth_round_fails() -> None:
+    assert judge_in_process(rows(300)).failures == []
+    assert judge_in_process(rows(300, memory=0.09)).failures == []
+    (failure,) = judge_in_process(rows(300, memory=0.2)).failures
+    assert failure == "memory at rest grows from 154.0 MB at round 20 to 209.6"
+    assert len(judge_in_process(rows(300, handles=1, threads=1)).failures) == 2
+    assert "too few" in judge_in_process(rows(20)).failures[0]

@@ -66,7 +66,7 @@ class Web:
 
     def prepare(self) -> None:
         """Make what takes seconds to make, so that no host waits for it."""
-        self._text(self._drawn(), 1)
+        self.text(self._drawn(), 1)
         for trick in self.tricks:
             if trick.make is not None:
                 trick.make()
@@ -190,7 +190,7 @@ class Web:
         anchors = " ".join(f'<a href="{link}">{drawn.choice(self._words)}</a>' for link in links)
         size = min(int(drawn.lognormvariate(_MEDIAN_SIZE, _SPREAD_SIZE)), _MOST_CHARACTERS)
         head = f"<title>{path} of {place.number}</title>{anchors}<p>token{drawn.getrandbits(40):x} "
-        text = head + self._text(drawn, size)
+        text = head + self.text(drawn, size)
         etag = f'"{zlib.crc32(path.encode()):x}"'
         return Reply(body=text.encode(), headers=[("ETag", etag)], content_type="text/html; charset=utf-8")
 
@@ -219,7 +219,7 @@ class Web:
         drawn = self._drawn("paragraphs")
         return [f"<p>{' '.join(drawn.choices(self._words, k=60))}.</p>\n" for _ in range(2000)]
 
-    def _text(self, drawn: random.Random, size: int) -> str:
+    def text(self, drawn: random.Random, size: int) -> str:
         """Return about ``size`` characters of text."""
         return "".join(drawn.choices(self._paragraphs, k=1 + size // len(self._paragraphs[0])))
 

@@ -276,6 +276,18 @@ class IndexDirectory:
         except (ValueError, OSError) as error:
             raise self.write_error(error) from error
 
+    def remove_uncommitted_deletes(self) -> None:
+        """Remove the lists of deleted documents of a commit that did not finish; the caller must hold the lock.
+
+        tantivy names them by the number of the commit. The next commit has the same number, and would fail for ever
+        because the file exists. No reader uses them.
+        """
+        committed = json.loads((self.path / META_FILE).read_text(encoding="utf-8"))["opstamp"]
+        for file in self.path.glob("*.*.del"):
+            number = file.name.split(".")[1]
+            if number.isdecimal() and int(number) > committed:
+                file.unlink(missing_ok=True)
+
     def write_error(self, error: Exception) -> IndexingError:
         """Return the error for an index that cannot be written; the next run sends uncommitted documents again."""
         problem = disk_error_message(error, f"the index {self.path}", OTHER_DIR_ADVICE)

@@ -165,6 +165,7 @@ class EmbeddedIndexWriter(IndexWriter):
         self._pending_scores = {}
 
     def _commit(self, index: tantivy.Index) -> None:
+        self.index_dir.remove_uncommitted_deletes()
         writer = index.writer(_HEAP, 1)
         try:
             if index.searcher().num_docs:

@@ -82,7 +82,7 @@ def entry_prefix(time: bytes | None, score: bytes | None) -> DueEntry:
     return _cached_entry_prefix(time and time[: _TIME.size], score and score[: _ORDER.size])
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=4_096)
 def _cached_entry_prefix(time: bytes | None, score: bytes | None) -> DueEntry:
     due = _TIME.unpack_from(time)[0] if time is not None and len(time) >= _TIME.size else 0
     return slot_of(due) + _score_order(score or b""), _TIME.pack(due)

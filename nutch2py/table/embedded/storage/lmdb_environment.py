@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import mmap
 import os
@@ -17,6 +18,11 @@ READY_FILE = "ready"
 """A file in a table's folder that marks the table as completely created."""
 DEFAULT_MAP_SIZE = 1 << 40
 _MAX_DATABASES, MAX_READERS = 512, 512
+_LOCK_FILE = "lock.mdb"
+_LOCK_FILE_BYTES = 64 * MAX_READERS + 128
+"""Size of LMDB's lock file: a slot of 64 bytes for each reader, and the header."""
+_UNSUPPORTED = frozenset({errno.EOPNOTSUPP, errno.EINVAL, errno.ENODEV, errno.ENOSYS})
+_NO_ACCESS = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 @contextlib.contextmanager
@@ -40,7 +46,8 @@ def creation_lock(path: Path) -> Iterator[None]:
 def open_environment(path: Path, map_size: int) -> lmdb.Environment:
     """Open an LMDB environment with synchronous commits, and free the slots of dead readers.
 
-    A truncated file is rejected: LMDB would map it, and the process would die of SIGBUS at its end.
+    A truncated file is rejected: LMDB would map it, and the process would die of SIGBUS at its end. So it would at a
+    page of the lock file for which a full disk has no space.
     """
     if (path.parent / READY_FILE).exists():
         data = path / "data.mdb"
@@ -50,6 +57,7 @@ def open_environment(path: Path, map_size: int) -> lmdb.Environment:
             raise DamagedFileError(f"{data} is missing") from None
         except DamagedFileError as error:
             raise DamagedFileError(f"{data}: {error}") from error
+    _allocate_lock_file(path / _LOCK_FILE)
     environment = lmdb.open(
         str(path),
         map_size=map_size,
@@ -60,3 +68,26 @@ def open_environment(path: Path, map_size: int) -> lmdb.Environment:
     )
     environment.reader_check()
     return environment
+
+
+def _allocate_lock_file(path: Path) -> None:
+    """Allocate the blocks of LMDB's lock file, which LMDB creates sparse and writes through a memory map.
+
+    Raises OSError if the disk is full. Called before the environment is opened: closing a descriptor of the file
+    releases the locks that this process holds on it. If the file cannot be opened, LMDB reports the reason.
+    """
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        if error.errno in _NO_ACCESS:
+            return
+        raise
+    try:
+        found = os.fstat(file)
+        if found.st_size < _LOCK_FILE_BYTES or found.st_blocks * 512 < found.st_size:
+            os.posix_fallocate(file, 0, max(_LOCK_FILE_BYTES, found.st_size))
+    except OSError as error:
+        if error.errno not in _UNSUPPORTED:
+            raise type(error)(error.errno, error.strerror, str(path)) from error
+    finally:
+        os.close(file)
