@@ -127,8 +127,9 @@ PLAIN_ZERO = words("""
     link.analyze.initial.score link.analyze.normalize.score link.score.updater.clear.score pagerank.base
     pagerank.external.weight pagerank.initial pagerank.navigation.share parser.domain.seconds
     parser.unpack.max.depth parser.unpack.max.documents plugin.failures.share rest.jobs.keep search.log.keep.entries
-    serve.store.wait.seconds
-    sitemap.redir.max storage.import.bad.share urlfilter.fast.url.max.length urlfilter.fast.url.path.max.length
+    fetcher.local.failure.interval fetcher.local.failure.share indexer.delete.max.count indexer.delete.max.share
+    serve.store.wait.seconds sitemap.redir.max storage.import.bad.share urlfilter.fast.url.max.length
+    urlfilter.fast.url.path.max.length
     urlfilter.fast.url.query.max.length
 """)
 """Properties of which 0 is a number like any other: no wait, no retry, nothing kept, no weight."""

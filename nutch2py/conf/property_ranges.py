@@ -78,7 +78,8 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
         solr.commit.size elastic.max.bulk.docs elastic.max.bulk.size hbase.indexer.commit.size plugin.failures.minimum
     """,
     _NON_NEGATIVE: """
-        rest.jobs.keep search.cached.max.characters parser.document.max.characters
+        rest.jobs.keep search.cached.max.characters parser.document.max.characters fetcher.local.failure.interval
+        indexer.delete.max.count
         hbase.thrift.gateway.rest hbase.thrift.idle
         mapreduce.job.maps mapreduce.job.reduces db.fetch.retry.max db.update.max.inlinks
         fetcher.threads.slow fetcher.threads.start.delay fetcher.follow.outlinks.num.links

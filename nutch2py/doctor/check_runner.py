@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.doctor import configuration_checks, job_log_checks, machine_checks, service_checks
+from nutch2py.doctor import configuration_checks, job_log_checks, machine_checks, network_checks, service_checks
 from nutch2py.doctor.check_result import Check, CheckResult, CheckStatus, run_check
 
 CHECKS: dict[str, Check] = {
@@ -20,6 +20,8 @@ CHECKS: dict[str, Check] = {
     "DNS": machine_checks.check_dns,
     "clock": job_log_checks.check_clock,
     "table": service_checks.check_tables,
+    "hosts": network_checks.check_hosts,
+    "proxy": network_checks.check_proxy,
     "index": service_checks.check_index,
     "runner": service_checks.check_runner,
     "jobs": job_log_checks.check_last_job,

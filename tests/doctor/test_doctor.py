@@ -150,3 +150,40 @@ def test_every_check_is_documented() -> None:
     assert {finding.check for finding in run_checks(Configuration.load(overrides=BASE))} <= {
         word.strip() for line in page.splitlines() if line.startswith("| ") for word in line.split("|")[1].split(",")
     }
+
+
+def test_taken_over_table_behind_address_filter_is_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "seeds").write_text("http://inside.corp/a\nhttp://inside.corp/b\nhttp://10.1.2.3/\nhttp://plain.test/\n")
+    assert main(["inject", "seeds", "-D", f"storage.embedded.map.size={MAP_SIZE}"]) == 0
+    capsys.readouterr()
+    with name_server() as server:
+        dns = {"http_dns_resolver": "c-ares", "http_dns_servers": server.address}
+        exclude = {"http_filter_ipaddress_exclude": "sitelocal"}
+        found = findings(capsys, 0, **dns, **exclude)["address filter"]
+        assert found[0][0] == CheckStatus.WARNING
+        assert found[0][1].startswith("2 of 3 hosts of the table are excluded: 10.1.2.3, inside.corp.")
+        assert "http.filter.ipaddress.exclude" in found[0][1]
+        assert "address filter" not in findings(capsys, 0, **dns, http_filter_ipaddress_exclude="192.0.2.0/24")
+        bypassed = {"http_proxy_host": "127.0.0.1", "http_proxy_exception_list": "inside.corp"}
+        found = findings(capsys, 10, **dns, **exclude, **bypassed, http_proxy_port="9")["address filter"]
+        assert found[0][1].startswith("1 of 1 hosts")
+
+
+def test_dead_proxy_is_reported(folder: Path, capsys: pytest.CaptureFixture[str], closed_port: int) -> None:
+    proxy = {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(closed_port)}
+    state, message = findings(capsys, 10, **proxy)["proxy"][0]
+    assert state == CheckStatus.ERROR
+    assert message.startswith(f"cannot connect to 127.0.0.1:{closed_port}: Connection refused")
+    with socket.create_server(("127.0.0.1", closed_port)):
+        assert findings(capsys, 0, **proxy)["proxy"][0][0] == CheckStatus.OK
+
+
+def test_unanswered_hosts_of_table_are_reported(
+    folder: Path, capsys: pytest.CaptureFixture[str], closed_port: int
+) -> None:
+    (folder / "seeds").write_text("http://inside.corp/a\n")
+    assert main(["inject", "seeds", "-D", f"storage.embedded.map.size={MAP_SIZE}"]) == 0
+    capsys.readouterr()
+    dns = {"http_dns_resolver": "c-ares", "http_dns_servers": f"127.0.0.1:{closed_port}", "http_dns_timeout": "0.1"}
+    messages = [message for _, message in findings(capsys, 0, **dns)["DNS"]]
+    assert any(message.startswith("no DNS server answered for 1 of 1 hosts of the table") for message in messages)

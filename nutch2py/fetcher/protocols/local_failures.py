@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from nutch2py.errors import iter_causes
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
@@ -106,8 +107,8 @@ def find_local_failure(
         if type(cause).__name__ in _PROXY_EXCEPTIONS:
             return FetchFailure(FailureKind.PROXY, describe_proxy_failure(str(cause)))
         if type(cause).__name__ == "ClientHttpProxyError":  # of aiohttp: the response to CONNECT
-            status = int(getattr(cause, "status", 0))
-            if refusal := find_proxy_refusal(FetchResponse(""), status):
+            error_with_status: Any = cause
+            if refusal := find_proxy_refusal(FetchResponse(""), int(error_with_status.status)):
                 return FetchFailure(FailureKind.PROXY, describe_proxy_failure(refusal))
         if isinstance(cause, OSError) and (failure := _from_errno(cause)):
             return failure
