@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
+from nutch2py.table.hbase.thrift_client.hbase_retry import HBaseRetryPolicy
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HBaseSettings
 from nutch2py.table.hbase.thrift_client.thrift_types import HBaseError
 
@@ -191,8 +192,8 @@ class ThriftGatewayPool:
     def __init__(self, addresses: tuple[GatewayAddress, ...], settings: HBaseSettings, table: str, where: str) -> None:
         self.addresses, self.settings, self.table, self.where = addresses, settings, table, where
 
-    def has_live_gateway(self) -> bool:
-        return False
+    def new_retry(self) -> HBaseRetryPolicy:
+        return HBaseRetryPolicy(self.table, self.where, self.settings.max_wait, lambda: False)
 
     def borrow(self, _address: GatewayAddress | None = None) -> Any:
         return _Link(self.server, self.addresses[0])
