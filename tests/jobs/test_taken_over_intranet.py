@@ -15,7 +15,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from nutch2py.search.search_service import search
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import LocalFailuresError, NutchError
@@ -28,6 +27,7 @@ from nutch2py.jobs.inject.inject_job import inject
 from nutch2py.jobs.parse_job import parse
 from nutch2py.jobs.updatedb.updatedb_job import updatedb
 from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.search.search_backends import search
 from nutch2py.table import KeyRange
 from nutch2py.url.url_parts import host_of
 from tests.jobs import rows
