@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import NutchError
@@ -23,6 +23,7 @@ from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from selectolax.lexbor import LexborHTMLParser
 
 
@@ -359,6 +360,32 @@ class IndexWriter(Plugin, Protocol):
         """Return the writer's name and settings, one per line."""
 
 
+class Encoder(Plugin, Protocol):
+    """Encodes texts as vectors for hybrid search: texts of similar meaning have vectors of similar direction.
+
+    Several threads may use an instance at the same time.
+    """
+
+    model: str
+    """Name and version of the model: vectors of another model are not compared, and made again when pages are
+    indexed."""
+    dimensions: int
+    """Length of a vector."""
+    languages: frozenset[str] = frozenset()
+    """Codes of the languages that it knows, such as ``en``: pages in other languages get no vector. Empty: all."""
+    min_similarity: float = 0.0
+    """Cosine of query and page, -1 to 1, below which the page is no hit unless its words match."""
+
+    @abstractmethod
+    def encode(self, texts: Sequence[str]) -> NDArray[Any] | Sequence[Sequence[float]]:
+        """Return a vector for each text: an array, or a list of lists, of shape (texts, dimensions)."""
+
+    def encode_query(self, query: str) -> NDArray[Any] | Sequence[float]:
+        """Return the vector of a query; for a model that encodes queries in another way than pages."""
+        vector: NDArray[Any] | Sequence[float] = self.encode([query])[0]
+        return vector
+
+
 EXTENSION_POINTS: Mapping[str, type[object]] = {
     "urlnormalizer": URLNormalizer,
     "urlfilter": URLFilter,
@@ -369,5 +396,6 @@ EXTENSION_POINTS: Mapping[str, type[object]] = {
     "fetchschedule": FetchSchedule,
     "indexingfilter": IndexingFilter,
     "indexwriter": IndexWriter,
+    "encoder": Encoder,
 }
 """Interface of each extension point; the entry-point group is ``nutch2py.<name>``."""

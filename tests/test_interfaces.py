@@ -112,6 +112,8 @@ def default_of(contract: Any, name: str) -> str:
     value = vars(next(cls for cls in contract.__mro__ if name in vars(cls)))[name]
     if isinstance(value, cached_property):
         return "`fields`"
+    if name == "encode_query":
+        return "`encode`"
     if callable(value):
         return "does nothing"
     return f'`"{value}"`' if isinstance(value, str) else f"`{value!r}`"

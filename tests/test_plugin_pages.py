@@ -116,6 +116,7 @@ def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
             "plugin.includes": INCLUDES,
             "db.signature.class": "TitleSignature",
             "db.fetch.schedule.class": "NewsFetchSchedule",
+            "index.encoder": "encoder-trigram",
             "indexer-sqlite.path": str(folder / "index.sqlite"),
         },
     )

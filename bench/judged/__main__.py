@@ -25,6 +25,8 @@ from bench.judged.report import ROWS, Comparison, SystemResult, print_changes, p
 from bench.judged.sources import SOURCES, CollectionError, load
 from nutch2py.errors import InputError
 
+ENCODED_LANGUAGES = frozenset({"en"})
+"""Languages of the built-in encoder."""
 _CACHE = Path(__file__).resolve().parents[2] / ".cache" / "collections"
 
 
@@ -68,6 +70,9 @@ def _measure(
     site.crawl()
     if args.reindex:
         site.reindex()
+    is_hybrid = args.hybrid and collection.language in ENCODED_LANGUAGES
+    if is_hybrid:
+        site.encode()
     baseline = Bm25(collection)
     found = []
     for asked in (collection, keyword_collection(collection)):
@@ -76,7 +81,11 @@ def _measure(
         product = site.rankings(queries, ROWS)
         seconds = time.monotonic() - started
         print(f"{asked.name}: {len(queries)} queries in {seconds:.1f} s", file=sys.stderr, flush=True)
-        rankings = (product, baseline.rankings(queries, ROWS))
+        rankings = [product, baseline.rankings(queries, ROWS)]
+        if is_hybrid:
+            started = time.monotonic()
+            rankings.append(site.rankings(queries, ROWS, is_hybrid=True))
+            print(f"{asked.name}: hybrid in {time.monotonic() - started:.1f} s", file=sys.stderr, flush=True)
         found.append(Comparison(asked, *(SystemResult.measure(asked, each) for each in rankings)))
     return found[0], found[1]
 
@@ -116,6 +125,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-keep", type=Path, metavar="FOLDER", help="keep crawls here, and use those that are there")
     parser.add_argument("-reindex", action="store_true", help="index kept crawls again")
+    parser.add_argument(
+        "-hybrid",
+        action="store_true",
+        help="search English collections by words and vectors, too (nutch2py[hybrid]); pages are encoded once",
+    )
     parser.add_argument("-json", type=Path, metavar="FILE", help="write the results of each query to this file")
     parser.add_argument("-before", type=Path, metavar="FILE", help="compare with an earlier run, a file of -json")
     parser.add_argument(

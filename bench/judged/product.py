@@ -15,7 +15,9 @@ from bench.judged.collection import Document, JudgedCollection
 from bench.ranking.crawl import served
 from nutch2py import REINDEX, Crawl
 
-_COMPLETE = "crawled"
+_COMPLETE, _ENCODED = "crawled", "encoded"
+ENCODER = {"index.encoder": "encoder-onnx"}
+"""Properties of hybrid search."""
 
 
 class CrawledCollection:
@@ -64,12 +66,26 @@ class CrawledCollection:
         """Index the crawled pages again, into a new index."""
         with Crawl(self._store(), self.properties) as crawl:
             shutil.rmtree(self.folder / "crawldata" / "index", ignore_errors=True)
+            (self.folder / _ENCODED).unlink(missing_ok=True)
             crawl.index(REINDEX)
 
-    def rankings(self, queries: Mapping[str, str], rows: int) -> dict[str, list[str]]:
+    def encode(self) -> None:
+        """Give the indexed pages vectors, unless that is done; the index of words stays the same."""
+        complete = self.folder / _ENCODED
+        if complete.exists():
+            return
+        started, before = time.monotonic(), time.process_time()
+        with Crawl(self._store(), {**self.properties, **ENCODER}) as crawl:
+            crawl.index(REINDEX)
+        complete.touch()
+        seconds = time.monotonic() - started
+        cpu = (time.process_time() - before) * 1000 / len(self.collection.documents)
+        print(f"{self.collection.name}: encoded in {seconds:.0f} s, {cpu:.0f} ms of CPU a page", file=sys.stderr)
+
+    def rankings(self, queries: Mapping[str, str], rows: int, is_hybrid: bool = False) -> dict[str, list[str]]:
         """Return the ids of the best documents of each query."""
         found = {}
-        with Crawl(self._store(), self.properties) as crawl:
+        with Crawl(self._store(), {**self.properties, **(ENCODER if is_hybrid else {})}) as crawl:
             for key, query in queries.items():
                 found[key] = [self._document_id(hit.url) for hit in crawl.search(query, rows=rows).hits]
         return found

@@ -15,7 +15,7 @@ ROWS = 10
 """Results of a query."""
 NDCG, MRR, RECALL = f"ndcg_cut_{ROWS}", "recip_rank", f"recall_{ROWS}"
 _HEAD = (
-    "collection", "queries", "nDCG@10", "BM25", "difference (95 %)",
+    "collection", "queries", "nDCG@10", "BM25", "difference (95 %)", "hybrid",
     "MRR", "BM25", "recall@10", "BM25", "no hit", "BM25",
 )  # fmt: skip
 
@@ -50,6 +50,7 @@ class Comparison(NamedTuple):
     collection: JudgedCollection
     product: SystemResult
     baseline: SystemResult
+    hybrid: SystemResult | None = None
 
     def difference(self) -> MetricDifference:
         """Return the mean difference of nDCG@10 with its paired bootstrap interval."""
@@ -62,6 +63,7 @@ class Comparison(NamedTuple):
         cells = [self.collection.name, str(len(self.product.rankings))]
         cells += [f"{side.mean(NDCG):.3f}" for side in (self.product, self.baseline)]
         cells.append(f"{difference.mean:+.3f} ({difference.ci_low:+.3f} to {difference.ci_high:+.3f})")
+        cells.append(f"{self.hybrid.mean(NDCG):.3f}" if self.hybrid else "")
         for metric in (MRR, RECALL):
             cells += [f"{side.mean(metric):.3f}" for side in (self.product, self.baseline)]
         return [*cells, *(str(side.empty) for side in (self.product, self.baseline))]
@@ -74,6 +76,11 @@ class Comparison(NamedTuple):
                 "relevant": self.collection.judgements[key],
                 "product": {"documents": self.product.rankings[key], **self.product.metrics[key]},
                 "bm25": {"documents": self.baseline.rankings[key], **self.baseline.metrics[key]},
+                **(
+                    {"hybrid": {"documents": self.hybrid.rankings[key], **self.hybrid.metrics[key]}}
+                    if self.hybrid
+                    else {}
+                ),
             }
             for key in self.product.rankings
         }
@@ -121,6 +128,6 @@ def print_means(comparisons: Sequence[Comparison]) -> None:
     ]
     empty = [sum(getattr(each, side).empty for each in comparisons) for side in ("product", "baseline")]
     queries = sum(len(each.product.rankings) for each in comparisons)
-    cells = ["**mean**", str(queries), *(f"{mean:.3f}" for mean in means[:2]), f"{means[0] - means[1]:+.3f}"]
+    cells = ["**mean**", str(queries), *(f"{mean:.3f}" for mean in means[:2]), f"{means[0] - means[1]:+.3f}", ""]
     cells += [*(f"{mean:.3f}" for mean in means[2:]), *map(str, empty)]
     print(f"| {' | '.join(cells)} |", flush=True)

@@ -137,7 +137,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
         0, 1000, False
     ): "db.fetch.schedule.adaptive.inc_rate",  # one second to one week, as two fetch intervals
     NumberRange(1, 1000, False): "parser.timeout.wall.factor",
-    NumberRange(0, 100, False): "index.search.together index.search.coordination",
+    NumberRange(0, 100, False): "index.search.together index.search.coordination index.search.vector.weight",
     _FRACTION: """
         storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
         fetcher.local.failure.share indexer.delete.max.share

@@ -22,7 +22,7 @@ from nutch2py.errors import ConfigurationError, NutchError
 from nutch2py.interfaces import EXTENSION_POINTS
 from nutch2py.support.reporting import warn
 
-ALWAYS_ENABLED_POINTS = frozenset({"signature", "fetchschedule"})
+ALWAYS_ENABLED_POINTS = frozenset({"signature", "fetchschedule", "encoder"})
 """Extension points whose plug-in is selected by a property of its own, independently of ``plugin.includes``."""
 
 

@@ -22,6 +22,7 @@ from weakref import finalize
 from nutch2py.backends.analysis.analyzer import ANALYSIS_VERSION, Analyzer
 from nutch2py.backends.index_fields import FACET_NAMES, FACET_PREFIX, TEXT_FIELDS
 from nutch2py.backends.index_lock import exclusive_lock
+from nutch2py.backends.vectors.vector_store import VECTORS_FILE, VectorStore
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.support.disk_errors import disk_error_message
@@ -158,6 +159,11 @@ class IndexDirectory:
     def from_conf(cls, conf: Configuration) -> IndexDirectory:
         """Return the directory that a configuration names."""
         return cls(index_path(conf), conf)
+
+    @property
+    def vectors(self) -> VectorStore:
+        """The vectors of the documents, which a rebuild of the index uses again."""
+        return VectorStore(self.path / VECTORS_FILE, self.lock_timeout)
 
     @property
     def version_record(self) -> dict[str, str | int]:
@@ -342,7 +348,7 @@ class IndexDirectory:
             (self.path / META_FILE).unlink(missing_ok=True)  # first: without it the directory holds no index
             shutil.rmtree(self.path / SCORES_TEMP_DIR, ignore_errors=True)
             for file in self.path.iterdir():
-                if file.is_file() and file.name != "writer.lock":
+                if file.is_file() and file.name not in ("writer.lock", VECTORS_FILE):
                     file.unlink()
         except OSError as error:
             raise self.write_error(error) from error

@@ -9,6 +9,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from nutch2py.backends.document_weights import DocumentWeights
+from nutch2py.backends.encoders.encoder_selection import require_no_encoder
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.elastic_client import (
     ELASTIC_SERVER_NAME,
@@ -62,6 +63,7 @@ class ElasticIndexWriter(ServerIndexWriter):
         self._configure(conf, {})
 
     def _configure(self, conf: Configuration, writer_parameters: Mapping[str, str]) -> None:
+        require_no_encoder(conf, "OpenSearch")
         parameters = WriterParameters(conf, "indexer-elastic", writer_parameters)
 
         def given_or(name: str, default: str) -> str:

@@ -12,7 +12,10 @@ from nutch2py.backends.embedded_index.index_lookup import IndexScoreReader, find
 from nutch2py.backends.embedded_index.score_columns import DocumentScores, replace_scores
 from nutch2py.backends.embedded_index.weight_buckets import split_weight, weight_to_field
 from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
+from nutch2py.backends.vectors.page_vectors import PageVectors
+from nutch2py.backends.vectors.vector_store import VectorStore
 from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import IndexingError
 from nutch2py.indexer.index_writers import missing_id_error
 from nutch2py.indexer.search_fields import SKETCHES_PROPERTY, build_search_fields
 from nutch2py.interfaces import IndexWriter
@@ -53,6 +56,7 @@ class EmbeddedIndexWriter(IndexWriter):
         self.batch_size = max(1, conf.get_int("index.embedded.batch", 4000))
         self.weights = DocumentWeights(conf)
         self._with_sketch = conf.get_bool(SKETCHES_PROPERTY, True)
+        self._vectors = PageVectors.from_conf(conf, self.index_dir.vectors)
 
     def prepare(self, conf: Configuration, parameters: Mapping[str, str], reindex: bool) -> None:
         """Create a missing index; with ``reindex``, replace one of another version."""
@@ -60,7 +64,9 @@ class EmbeddedIndexWriter(IndexWriter):
         if reindex:
             self.index_dir.delete_outdated()
         with self.index_dir.lock():
-            self.index_dir.open_or_create()
+            index = self.index_dir.open_or_create()
+            if self._vectors is not None and not reindex:
+                delete_orphaned_vectors(self.index_dir.vectors, index)
 
     def check(self, conf: Configuration, parameters: Mapping[str, str]) -> None:
         """Raise an error when the index exists and is of another version."""
@@ -85,6 +91,8 @@ class EmbeddedIndexWriter(IndexWriter):
             fields = self._index_fields(NutchDocument.from_json(document.to_json(), document.score))
         self._pending[_encodable_id(document.id)] = tantivy.Document.from_dict(fields, self._schema)
         self._size += sum(len(value) for values in document.fields.values() for value in values)
+        if self._vectors is not None:
+            self._vectors.add(_encodable_id(document.id), document)
         self._flush_when_full()
 
     def update(self, document: NutchDocument) -> None:
@@ -94,6 +102,8 @@ class EmbeddedIndexWriter(IndexWriter):
     def delete(self, document_id: str) -> None:
         """Add a delete to the batch."""
         self._pending[_encodable_id(document_id)] = None
+        if self._vectors is not None:
+            self._vectors.delete(_encodable_id(document_id))
         self._flush_when_full()
 
     def get_scores(self, ids: Sequence[str]) -> Mapping[str, float | None]:
@@ -149,12 +159,17 @@ class EmbeddedIndexWriter(IndexWriter):
         """Commit the batch; create a missing index even if the batch is empty."""
         if not (self._pending or self._pending_scores) and self.index_dir.exists:
             return
+        changes = self._vectors.take() if self._vectors is not None else None  # outside the lock: it takes long
         with self.index_dir.lock():
+            if changes is not None:
+                self.index_dir.vectors.write(changes.vectors, changes.keys)
             if self._pending or not self.index_dir.exists:
                 try:
                     self._commit(self.index_dir.open_or_create())
                 except (ValueError, OSError, RuntimeError) as error:
                     raise self.index_dir.write_error(error) from error
+            if changes is not None:
+                self.index_dir.vectors.delete(changes.deleted)
             self._pending, self._size = {}, 0
             if self._pending_scores:
                 self._commit_scores()
@@ -186,10 +201,11 @@ class EmbeddedIndexWriter(IndexWriter):
 
     def describe(self) -> str:
         """Return the settings."""
+        encoder = f"\tindex.encoder : {self._vectors.encoder.model}\n" if self._vectors is not None else ""
         return (
             f"EmbeddedIndexWriter\n\tindex.embedded.path : {self.index_dir.path}\n"
             f"\tindex.embedded.batch : documents committed at once ({self.batch_size})\n"
-            f"\tindex.weight.fields : {self.weights}\n"
+            f"\tindex.weight.fields : {self.weights}\n{encoder}"
         )
 
     def _index_fields(self, document: NutchDocument) -> dict[str, object]:
@@ -217,6 +233,19 @@ class EmbeddedIndexWriter(IndexWriter):
         ):
             fields["pagerank"] = score
         return fields
+
+
+def delete_orphaned_vectors(store: VectorStore, index: tantivy.Index) -> None:
+    """Delete vectors without a document, if the store has more vectors than the index has documents."""
+    try:
+        searcher = index.searcher()
+        if store.count() <= searcher.num_docs:
+            return
+        ids = store.ids()
+    except IndexingError:  # the first write replaces a damaged file
+        return
+    found = {document_id for document_id, _ in find_addresses(searcher, index.schema, ids)}
+    store.delete(document_id for document_id in ids if document_id not in found)
 
 
 def _finite_float(text: str | None) -> float | None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from nutch2py.backends.document_weights import DocumentWeights
+from nutch2py.backends.encoders.encoder_selection import require_no_encoder
 from nutch2py.backends.index_fields import TERMS_PREFIX
 from nutch2py.backends.servers.index_schema import collect_new_columns
 from nutch2py.backends.servers.server_retry import RequestRejectedError
@@ -58,6 +59,7 @@ class SolrIndexWriter(ServerIndexWriter):
         self._batch = DocumentBatch(self.commit_size, _BATCH_CHARACTERS)
 
     def _configure(self, conf: Configuration, writer_parameters: Mapping[str, str]) -> None:
+        require_no_encoder(conf, "Solr")
         parameters = WriterParameters(conf, "indexer-solr", writer_parameters)
         self.url = parameters.get("url", conf.get_trimmed("solr.server.url"))
         self.server_type = parameters.get("type", conf.get_trimmed("solr.server.type", "http")).strip()

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nutch2py.backends.document_weights import DocumentWeights
+from nutch2py.backends.encoders.encoder_selection import require_no_encoder
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.elastic_client import TOO_MANY_CLAUSES
 from nutch2py.backends.servers.server_retry import RequestRejectedError
@@ -25,6 +26,7 @@ from nutch2py.search.engines.server_searcher import (
     ServerSearcher,
     server_field,
 )
+from nutch2py.search.hybrid.hybrid_ranker import Neighbours
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     FILTER_SCORE,
@@ -52,6 +54,7 @@ class ElasticSearcher(ServerSearcher):
     """The index ``elastic.index`` at ``elastic.host``; relevance is multiplied by the weight that was sent."""
 
     def __init__(self, conf: Configuration) -> None:
+        require_no_encoder(conf, "OpenSearch")
         settings = ElasticIndexWriter(conf)
         self._weight_line = f"{TERMS_PREFIX}weight: {DocumentWeights(conf)}, as of indexing"
         self.client = settings.create_client(min(settings.timeout, MAX_RESPONSE_SECONDS), MAX_RETRY_SECONDS)
@@ -100,6 +103,9 @@ class ElasticSearcher(ServerSearcher):
             for name in request.facets
         }
         return EngineResult(int(response["hits"]["total"]["value"]), hits, next_cursor, facets)
+
+    def _find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
+        raise NotImplementedError
 
     def _similar_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
         fuzzy = [

@@ -19,10 +19,12 @@ from nutch2py.backends.embedded_index.index_directory import IndexDirectory
 from nutch2py.backends.embedded_index.index_lookup import find_addresses, read_documents
 from nutch2py.backends.embedded_index.weight_buckets import WEIGHT_BUCKETS, bucket_boost
 from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
+from nutch2py.backends.vectors.vector_matrix import VectorMatrix
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, QueryError
 from nutch2py.search.engines.explanation_tree import format_tree
 from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest, PlanSearcher
+from nutch2py.search.hybrid.hybrid_ranker import Neighbours, any_id
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     DEFAULT_SEARCH_OPTIONS,
@@ -44,11 +46,12 @@ from nutch2py.search.query.query_plan import (
 from nutch2py.search.query.query_planner import QueryPlanner
 from nutch2py.search.query.search_cursor import invalid_cursor
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
-from nutch2py.search.results.search_results import ScoredDocument, field_values
+from nutch2py.search.results.search_results import ScoredDocument, field_values, first_value
 from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm
 from nutch2py.search.suggestions.spelling import SpellingCorrector
 from nutch2py.search.suggestions.suggester import SuggestionCache
 from nutch2py.search.suggestions.word_edits import prefix_distance
+from nutch2py.support.reporting import warn
 
 if TYPE_CHECKING:
     import tantivy
@@ -59,6 +62,10 @@ _MAX_VALUES = 30
 _MAX_SIMILAR_TERMS = 1_000  # terms with the same three first letters, compared with a word
 _MIN_SIMILAR_LENGTH = 4  # letters of a term
 _TERM_DOCUMENTS = 3  # documents read of a similar term
+_MAX_FILTERED = 1_000  # documents of a filter that are read, so that the nearest among them are found
+_MAX_NEAREST = 4_000  # nearest documents that are compared with another filter
+_VECTORS_LOCK = threading.Lock()
+"""One thread loads the vectors of a commit while others that need them wait."""
 _EXPENSIVE_POSTINGS = 2_000_000
 """Postings of a plan's terms, each a document in a field, from which a search is expensive: some 30 ms of CPU."""
 _EXPENSIVE_SEARCHES = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) - 1))
@@ -77,6 +84,8 @@ class EmbeddedSearcher(PlanSearcher):
         super().__init__(conf, self.index_dir.analyzer)
         self.index = self.index_dir.open_readonly()
         self.index.config_reader("manual")
+        self._vectors: tuple[object, VectorMatrix] | None = None  # with the version of their file
+        self._vectors_before: tuple[object, VectorMatrix] | None = None  # of the commit before
         self._use_commit()
 
     def _use_commit(self) -> None:
@@ -87,6 +96,7 @@ class EmbeddedSearcher(PlanSearcher):
         corrector = SpellingCorrector(self, self.analyzer, languages)
         self._planner = QueryPlanner(self._settings, self.analyzer, languages, self, corrector)
         self._suggestion_cache = SuggestionCache()  # other documents have other terms
+        self._vectors_before, self._vectors = self._vectors or self._vectors_before, None
         self._weight_units = [
             (bucket, bucket_boost(bucket, self.index_dir.layout))
             for bucket in WEIGHT_BUCKETS
@@ -132,6 +142,64 @@ class EmbeddedSearcher(PlanSearcher):
         """Return the fields of one document, None when it is not in the index."""
         address = self._find_address(document_id)
         return self._read_hits([(0.0, address)])[0].fields if address is not None else None
+
+    def _find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
+        import numpy as np
+
+        matrix = self._load_vectors(request.vector.shape[0])
+        if matrix is None or not matrix.ids:
+            return []
+        similarities = matrix.similarities(request.vector)
+        if request.filter is not None and (few := self._filtered_ids(request.filter)) is not None:
+            allowed = np.fromiter((each in few for each in matrix.ids), bool, len(matrix.ids))
+            similarities[~allowed] = -2.0
+        candidates = np.flatnonzero(similarities >= request.min_similarity)
+        candidates = candidates[np.argsort(-similarities[candidates], kind="stable")][:_MAX_NEAREST]
+        found: list[ScoredDocument] = []
+        at, step = 0, request.rows
+        while len(found) < request.rows and at < len(candidates):
+            # Most candidates are hits, except those that a filter excludes.
+            part = {matrix.ids[row]: row for row in candidates[at : at + step].tolist()}
+            plan = any_id([*part]) if request.filter is None else BooleanClause((any_id([*part]), request.filter))
+            hits = self._find(HitRequest(plan, rows=len(part))).hits
+            documents = {first_value(each.fields, "id"): each for each in hits}
+            for document_id, row in part.items():
+                document = documents.get(document_id)
+                # A vector of another version of the page is one that the next index job replaces.
+                if document is not None and first_value(document.fields, "digest") == matrix.signatures[row]:
+                    found.append(document._replace(score=float(similarities[row])))
+            at, step = at + step, step * 4
+        return found[: request.rows]
+
+    def _filtered_ids(self, plan: QueryPlan) -> frozenset[str] | None:
+        """Return the ids of the documents that match a filter, None when there are many."""
+        if self._count_plan(plan) > _MAX_FILTERED:
+            return None
+        hits = self._find(HitRequest(plan, rows=_MAX_FILTERED)).hits
+        return frozenset(first_value(each.fields, "id") for each in hits)
+
+    def _load_vectors(self, dimensions: int) -> VectorMatrix | None:
+        """Return the vectors of the commit, which the first search by vectors loads; None without an encoder."""
+        if self._hybrid is None:
+            return None
+        with _VECTORS_LOCK:
+            if self._vectors is None:
+                store, model = self.index_dir.vectors, self._hybrid.encoder.model
+                version = store.version()
+                if self._vectors_before is not None and self._vectors_before[0] == version:
+                    self._vectors = self._vectors_before
+                else:
+                    try:
+                        matrix = VectorMatrix.load(store, model, dimensions)
+                    except IndexingError as error:
+                        warn(f"{error}: queries are searched by words")
+                        matrix = VectorMatrix.empty(dimensions)
+                    else:
+                        if not matrix.ids:
+                            warn(f"no page of {self.index_dir.path} has a vector of {model}: run index -reindex")
+                    self._vectors = version, matrix
+                self._vectors_before = None
+            return self._vectors[1]
 
     def _find_address(self, document_id: str) -> tantivy.DocAddress | None:
         return next((address for _, address in find_addresses(self._searcher, self.schema, [document_id])), None)
@@ -270,7 +338,7 @@ class EmbeddedSearcher(PlanSearcher):
         hits = self._searcher.search(query, limit).hits
         return [each.fields for each in self._read_hits([(0.0, address) for _, address in hits])]
 
-    def explain(self, query: str, document_id: str) -> str | None:
+    def _explain_words(self, query: str, document_id: str) -> str | None:
         """Return BM25's parts as an indented tree, and the weight."""
         plan = self._plan(query, DEFAULT_SEARCH_OPTIONS).plan
         address = self._find_address(document_id)

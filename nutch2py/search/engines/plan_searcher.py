@@ -13,6 +13,8 @@ from nutch2py.backends.index_fields import FACET_NAMES
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError
 from nutch2py.records.document import clean_text
+from nutch2py.search.hybrid.hybrid_query import parse_hybrid_query
+from nutch2py.search.hybrid.hybrid_ranker import EnginePage, HybridRanker, HybridSearch, Neighbours
 from nutch2py.search.query.freshness import Freshness, FreshnessSettings
 from nutch2py.search.query.query_plan import (
     DEFAULT_SEARCH_OPTIONS,
@@ -38,6 +40,7 @@ from nutch2py.search.results.search_results import (
 from nutch2py.search.results.snippet import Snippet, highlight_text, make_snippet
 from nutch2py.search.suggestions.prefix_terms import PrefixTerm
 from nutch2py.search.suggestions.suggester import Suggester, SuggestionCache, Suggestions
+from nutch2py.support.reporting import warn
 
 _MAX_QUERY_LENGTH = 10_000  # characters
 
@@ -92,6 +95,7 @@ class PlanSearcher(ABC):
             FreshnessSettings(conf),
             read_collapse_mode(conf),
         )
+        self._hybrid = HybridRanker.from_conf(conf)
 
     # for subclasses
 
@@ -134,8 +138,12 @@ class PlanSearcher(ABC):
         """Return the fields of a document, None when it is not in the index."""
 
     @abstractmethod
-    def explain(self, query: str, document_id: str) -> str | None:
-        """Return the explanation of a score as text; None when the query does not match the document."""
+    def _explain_words(self, query: str, document_id: str) -> str | None:
+        """Return the explanation of a score by words; None when no word matches the document."""
+
+    @abstractmethod
+    def _find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
+        """Return the documents nearest to a vector, each with its cosine as score."""
 
     @abstractmethod
     def close(self) -> None:
@@ -191,13 +199,19 @@ class PlanSearcher(ABC):
         )
         mode = self.collapse_mode if options.collapse_mode is None else options.collapse_mode
         facets: FacetCounts | None = None
+        hybrid = None if cursor or options.newest_first else self._start_hybrid(query, planned, fresh)
 
         def find(start: int, rows: int, excluded: tuple[str, ...] = ()) -> EngineResult:
             nonlocal facets
             if planned.plan is None:
                 return EngineResult(0, [])
-            plan = options._replace(excluded_sketches=(*options.excluded_sketches, *excluded)).apply_to(planned.plan)
+            restricted = options._replace(excluded_sketches=(*options.excluded_sketches, *excluded))
             counted = FACET_NAMES if with_facets and facets is None else ()
+            if hybrid is not None:
+                page = hybrid.find(restricted, start, rows, counted)
+                facets = page.facets if counted else facets
+                return EngineResult(page.total, page.hits)
+            plan = restricted.apply_to(planned.plan)
             found = self._find(HitRequest(plan, start, rows, options.newest_first, cursor, fresh, counted))
             if counted:
                 facets = found.facets
@@ -246,6 +260,29 @@ class PlanSearcher(ABC):
             lambda plan: self._find(HitRequest(options.apply_to(matching_plan(plan)))).total > 0,
         )
 
+    def explain(self, query: str, document_id: str) -> str | None:
+        """Return the explanation of a score as text; None when the query does not find the document."""
+        planned = self._plan(query, DEFAULT_SEARCH_OPTIONS)
+        fresh, _ = self._resolve_freshness(None)
+        hybrid = self._start_hybrid(query, planned, fresh)
+        lines = [hybrid.explain(document_id) if hybrid is not None else "", self._explain_words(query, document_id)]
+        return "\n".join(filter(None, lines)) or None
+
+    def _start_hybrid(self, query: str, planned: PlannedQuery, freshness: Freshness | None) -> HybridSearch | None:
+        """Return the search by words and vectors; None without an encoder, and for a query that demands words."""
+        if self._hybrid is None or planned.plan is None or planned.is_relaxed:
+            return None
+        parsed = parse_hybrid_query(clean_text(query)[:_MAX_QUERY_LENGTH])
+        if parsed is None:
+            return None
+        words = len(self.analyzer.query_words(parsed.text, self.planner.languages))
+        engine = _HybridEngine(self, freshness)
+        try:
+            return self._hybrid.start(engine, parsed.text, words, planned.plan, parsed.filters)
+        except IndexingError as error:  # the plug-in failed: words are better than nothing
+            warn(f"{error}: the query is searched by words")
+            return None
+
     # suggestions and spelling
 
     def suggest(self, prefix: str) -> Suggestions:
@@ -255,6 +292,20 @@ class PlanSearcher(ABC):
     def correct_query(self, query: str) -> str:
         """Return the query with similar words for those that the index does not know; "" if there are none."""
         return self.planner.correct_query(query)
+
+
+class _HybridEngine(NamedTuple):
+    """The searcher as a :class:`nutch2py.search.hybrid.hybrid_ranker.PlanEngine`, with the freshness of a search."""
+
+    searcher: PlanSearcher
+    freshness: Freshness | None
+
+    def find(self, plan: QueryPlan, start: int, rows: int, facets: tuple[str, ...] = ()) -> EnginePage:
+        found = self.searcher._find(HitRequest(plan, start, rows, freshness=self.freshness, facets=facets))
+        return EnginePage(found.total, found.hits, found.facets)
+
+    def find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
+        return self.searcher._find_nearest(request)
 
 
 def highlight_hit(analyzer: Analyzer, document: ScoredDocument, terms: Iterable[str]) -> Hit:

@@ -192,7 +192,7 @@ class ServerSearcher(PlanSearcher):
         pages = self._prefix_documents(prefix, SAMPLE_SIZE)
         return find_prefix_terms(prefix, limit, pages, self._count_phrases, self.analyzer)
 
-    def explain(self, query: str, document_id: str) -> str | None:
+    def _explain_words(self, query: str, document_id: str) -> str | None:
         """Return the server's explanation of a score; None when the query does not match the document."""
         plan = self._plan(query, DEFAULT_SEARCH_OPTIONS).plan
         fresh, _ = self._resolve_freshness(None)

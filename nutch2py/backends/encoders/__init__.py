@@ -1,0 +1,4 @@
+"""Encoders of texts as vectors, for hybrid search.
+
+Exports: ``encoder_selection.open_encoder``.
+"""
