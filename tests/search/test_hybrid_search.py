@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ from nutch2py.plugins import loading
 from nutch2py.records.document import NutchDocument
 from nutch2py.search.engines.elastic_searcher import ElasticSearcher
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
-from nutch2py.search.hybrid.hybrid_query import parse_hybrid_query
+from nutch2py.search.hybrid.hybrid_query import HybridQuery, parse_hybrid_query
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.results.search_results import SearchResult
 
@@ -151,7 +151,7 @@ def test_filters_apply_to_vector_hits(conf: Configuration) -> None:
 def test_filter_with_many_pages_finds_the_nearest_among_them(
     conf: Configuration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nutch2py.search.engines.embedded_searcher._MAX_FILTERED", 10)
+    monkeypatch.setattr("nutch2py.search.engines.embedded_searcher.MAX_FILTERED", 10)
     german = [doc(f"g{n:03}", "automobile", lang="de") for n in range(150)]
     mixed = [doc(f"e{n:03}", "automobile soup", lang="en") for n in range(120)]
     write(conf, *german, *mixed)
@@ -267,7 +267,10 @@ def test_killed_job_neither_loses_nor_doubles_a_vector(conf: Configuration, monk
     def change() -> None:
         write(conf, doc("a", "noodles"), doc("new", "car"), delete=["d"])
 
-    def die(*args: object) -> None:
+    original = VectorStore.write
+
+    def die_after_write(*args: Any) -> None:
+        original(*args)
         raise KeyboardInterrupt
 
     def die_before_delete(self: VectorStore, ids: Iterable[str]) -> None:
@@ -275,7 +278,7 @@ def test_killed_job_neither_loses_nor_doubles_a_vector(conf: Configuration, monk
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(EmbeddedIndexWriter, "_commit", die)
+        patch.setattr(VectorStore, "write", die_after_write)
         with pytest.raises(KeyboardInterrupt):
             change()
     assert ids(search(conf, "car")) == ["d"]  # the vector of a is that of the next version, and new is no document
@@ -349,6 +352,8 @@ def test_words_of_long_queries_and_their_fields_are_compared() -> None:
     assert parsed is not None
     assert parsed.text == "how do I mend a car?"
     assert [each.term for each in parsed.filters] == ["lang=en", "type=text/html"]
+    quoted = 'what does "information retrieval" mean for a library'
+    assert parse_hybrid_query(quoted) == HybridQuery(quoted)  # quotes are punctuation in a sentence
     assert parse_hybrid_query("") is None
 
 

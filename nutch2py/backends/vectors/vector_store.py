@@ -32,7 +32,7 @@ _SCHEMA = (
 
 
 class VectorKey(NamedTuple):
-    """What a vector was made of: model, digest of the text, and signature of the page."""
+    """Origin of a vector: model, digest of the text, and signature of the page."""
 
     model: str
     text_digest: bytes

@@ -62,7 +62,8 @@ _MAX_VALUES = 30
 _MAX_SIMILAR_TERMS = 1_000  # terms with the same three first letters, compared with a word
 _MIN_SIMILAR_LENGTH = 4  # letters of a term
 _TERM_DOCUMENTS = 3  # documents read of a similar term
-_MAX_FILTERED = 1_000  # documents of a filter that are read, so that the nearest among them are found
+MAX_FILTERED = 1_000
+"""Documents of a filter that are read, so that the nearest among them are found."""
 _MAX_NEAREST = 4_000  # nearest documents that are compared with another filter
 _VECTORS_LOCK = threading.Lock()
 """One thread loads the vectors of a commit while others that need them wait."""
@@ -173,9 +174,9 @@ class EmbeddedSearcher(PlanSearcher):
 
     def _filtered_ids(self, plan: QueryPlan) -> frozenset[str] | None:
         """Return the ids of the documents that match a filter, None when there are many."""
-        if self._count_plan(plan) > _MAX_FILTERED:
+        if self._count_plan(plan) > MAX_FILTERED:
             return None
-        hits = self._find(HitRequest(plan, rows=_MAX_FILTERED)).hits
+        hits = self._find(HitRequest(plan, rows=MAX_FILTERED)).hits
         return frozenset(first_value(each.fields, "id") for each in hits)
 
     def _load_vectors(self, dimensions: int) -> VectorMatrix | None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from nutch2py.backends.index_fields import EXACT_FIELDS
 from nutch2py.search.query.query_language import AndNode, QueryNode, TextNode, WordsNode, parse_query
 from nutch2py.search.query.query_plan import FilterClause, make_filter
+from nutch2py.search.query.query_relaxation import MAX_WORDS_NEXT_TO_QUOTES, iter_free_texts, relax
 
 
 class HybridQuery(NamedTuple):
@@ -30,6 +31,8 @@ def parse_hybrid_query(query: str) -> HybridQuery | None:
     tree = parse_query(query)
     if tree is None:
         return None
+    if sum(1 for _ in iter_free_texts(tree)) > MAX_WORDS_NEXT_TO_QUOTES:
+        tree = relax(tree, phrases_only=True)
     words, filters = list[str](), list[FilterClause]()
     for part in tree.parts if isinstance(tree, AndNode) else (tree,):
         texts = _free_texts(part)

@@ -41,7 +41,13 @@ from nutch2py.search.query.query_plan import (
     QueryPlan,
     make_filter,
 )
-from nutch2py.search.query.query_relaxation import is_demanded, is_free, iter_free_texts, relax
+from nutch2py.search.query.query_relaxation import (
+    MAX_WORDS_NEXT_TO_QUOTES,
+    is_demanded,
+    is_free,
+    iter_free_texts,
+    relax,
+)
 from nutch2py.search.query.query_settings import QuerySettings
 from nutch2py.search.query.synonyms import get_synonym_expander
 from nutch2py.search.query.term_weights import OTHER_FIELD, TermStatistics, TermWeights
@@ -56,8 +62,6 @@ _MAX_PLANNED_WORDS = 64
 _MIN_PREFIX_LENGTH = 2
 _COMPOUND_PART_WEIGHT = 0.4
 """Weight of a document with all parts of a compound next to one with the compound."""
-_MAX_WORDS_NEXT_TO_QUOTES = 3
-"""Words without quotes up to which quotes demand; in a sentence they are punctuation."""
 _MAX_RARE_FREQUENCY = 2
 """Documents with a word up to which far more frequent similar words are searched, too."""
 _MAX_CORRECTED_WORDS = 8
@@ -148,7 +152,7 @@ class QueryPlanner:
         tree = parse_query(query)
         if tree is None:
             return PlannedQuery(None, frozenset())
-        if sum(1 for _ in iter_free_texts(tree)) > _MAX_WORDS_NEXT_TO_QUOTES:
+        if sum(1 for _ in iter_free_texts(tree)) > MAX_WORDS_NEXT_TO_QUOTES:
             tree = relax(tree, phrases_only=True)
         has_demands = any(is_demanded(text) for text in iter_positive_texts(tree))
         if is_relaxed and has_demands:

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 from nutch2py.search.query.query_language import AndNode, NotNode, OrNode, QueryNode, TextNode, WordsNode
 
+MAX_WORDS_NEXT_TO_QUOTES = 3
+"""Words without quotes up to which quotes demand; in a sentence they are punctuation."""
+
 
 def is_demanded(text: TextNode) -> bool:
     """Return whether quotes, ``+`` or ``AND`` demand a text without field."""
