@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
+from nutch2py.backends.analysis.stemming import STEMMER_NAMES
 from nutch2py.backends.analysis.stopwords import STOPWORD_LANGUAGES, get_stopwords, is_stopword
 
 QUESTIONS = {
@@ -24,8 +24,8 @@ def test_question_words_are_stopwords(code: str, words: str) -> None:
     assert [word for word in words.split() if not is_stopword(word, [code])] == []
 
 
-def test_every_language_with_rules_has_a_list() -> None:
-    assert LANGUAGE_CODES <= STOPWORD_LANGUAGES
+def test_every_language_of_the_index_stemmer_has_a_list() -> None:
+    assert {*STEMMER_NAMES, "ja"} <= STOPWORD_LANGUAGES
     for code in STOPWORD_LANGUAGES:
         assert len(get_stopwords(code)) > 70, code
         assert all(word == unicodedata.normalize("NFC", word.lower()) for word in get_stopwords(code)), code
