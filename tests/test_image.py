@@ -74,6 +74,27 @@ def test_image_contains_program_without_build_tools(image: Path) -> None:
     assert (image / "opt" / "nutch2py" / "share" / "man" / "man1" / "nutch2py.1").is_file()
 
 
+@pytest.mark.parametrize("words", [["showproperties"], ["readdb", "-stats"]])
+def test_image_reads_conf_folder_of_volume(image: Path, words: list[str]) -> None:
+    """And works without one: a volume of the host has none at first."""
+    folder = image / "data" / "conf"
+    assert run(image, "showproperties").returncode == 0
+    folder.mkdir()
+    setting = "<property><name>storage.crawl.id</name><value>fromconf</value></property>"
+    (folder / "nutch-site.xml").write_text(f"<configuration>{setting}</configuration>")
+    try:
+        done = run(image, *words)
+        assert "fromconf" in done.stdout + done.stderr
+        other = subprocess.run(
+            [*json.loads(step("ENTRYPOINT")), *words],
+            cwd=image / "data", env=environment(image) | {"NUTCH_CONF_DIR": str(image / "none")}, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert "fromconf" not in other.stdout + other.stderr
+    finally:
+        shutil.rmtree(folder)
+
+
 def test_image_creates_table_in_volume_and_serves_it(image: Path) -> None:
     (image / "data" / "seeds.txt").write_text("http://www.example.org/\n", encoding="utf-8")
     assert run(image, "inject", "seeds.txt").returncode == 0

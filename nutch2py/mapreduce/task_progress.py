@@ -313,10 +313,13 @@ def watch_driver(pid: int, channel_dir: str) -> None:
     if (os.getpid(), channel_dir) in _watched_drivers:  # a Spark worker runs one task after the other
         return
     _watched_drivers.add((os.getpid(), channel_dir))
+    parent = os.getppid()
 
     def watch() -> None:
         while True:
             time.sleep(0.2)
+            if os.getppid() != parent:  # the fork server has ended with a driver that is still a zombie
+                os._exit(1)
             try:
                 os.kill(pid, 0)
                 os.stat(channel_dir)  # noqa: PTH116

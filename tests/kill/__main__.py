@@ -6,10 +6,13 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.kill.crawl import commands
 from tests.kill.faults import KINDS, Options, draw
+from tests.kill.invariants import INVARIANTS, Violation
+from tests.kill.mutations import MUTATIONS, Mutation, mutate
 from tests.kill.run import run
 from tests.kill.site import Plan
 from tests.processes import heeding_signals
@@ -40,8 +43,6 @@ def main() -> int:
 
 def _run(asked: argparse.Namespace) -> int:
     if asked.list:
-        from tests.kill.mutations import MUTATIONS
-
         for kind in KINDS.values():
             print(f"{kind.name:<12} {kind.does}")
         for mutation in MUTATIONS.values():
@@ -57,12 +58,11 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _mutated(name: str, seed: str, options: Options, numbers: list[int]) -> int:
-    """Run schedules over a broken program; succeed when one of them fails.
+    """Run schedules over a broken program; succeed when one of them violates an invariant of the mutation's kind.
 
-    Those that strike none of the jobs in which the defect shows cannot fail: they count, and are not run.
+    A schedule that fails in another way has found another defect, which is reported and does not count. Those that
+    strike none of the jobs in which the defect shows cannot fail: they count, and are not run.
     """
-    from tests.kill.mutations import MUTATIONS, mutate
-
     jobs = [command.job for command in commands(Plan("any"))]
     shows = {place for place, job in enumerate(jobs) if job in MUTATIONS[name].shows}
     chosen = [n for n in numbers if any(f.command in shows for f in draw(seed, n, options, jobs, frozenset()))]
@@ -70,19 +70,28 @@ def _mutated(name: str, seed: str, options: Options, numbers: list[int]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="nutch2py-mutation-"))
     try:
         mutate(MUTATIONS[name], folder)
-        summary = run(seed, options, chosen, package=folder, stop_at_first=True)
+        summary = run(
+            seed, options, chosen, package=folder, stops=lambda report: bool(caught_by(MUTATIONS[name], report.wrong))
+        )
     finally:
         shutil.rmtree(folder)
     print("\n".join(summary.lines()))
     if summary.interrupted:
         return summary.code
-    caught = (
-        f"caught by schedule {numbers.index(n) + 1}"
-        if (n := next(iter(summary.failed), None)) is not None
-        else "NOT caught"
-    )
-    print(f"{name}: {caught} of at most {len(numbers)}")
-    return 0 if summary.failed else 1
+    result, code = "NOT caught", 1
+    for number, wrong in summary.failed.items():
+        place = numbers.index(number) + 1
+        if invariant := caught_by(MUTATIONS[name], wrong):
+            result, code = f"caught by schedule {place}, by the invariant {invariant} ({INVARIANTS[invariant]}),", 0
+        else:
+            print(f"schedule {place} failed by {', '.join(sorted({each.invariant for each in wrong}))}: another defect")
+    print(f"{name}: {result} of at most {len(numbers)}")
+    return code
+
+
+def caught_by(mutation: Mutation, wrong: Iterable[Violation]) -> str:
+    """Return the invariant of the mutation's kind that is violated, "" when others alone are."""
+    return next((each.invariant for each in wrong if each.invariant in mutation.violates), "")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from tests.counted_kills import strike
 from tests.kill.crawl import Command, Crawl, Process
 from tests.kill.disk import SmallDisk
 from tests.kill.faults import Fault
+from tests.kill.invariants import Violation
 from tests.kill.workspace import EmbeddedGround
 
 ENDINGS = {
@@ -46,7 +47,7 @@ class Outcome:
     said: str
     where: str = ""
     let_run: int = 0
-    wrong: list[str] = field(default_factory=list)
+    wrong: list[Violation] = field(default_factory=list)
 
 
 def point(points: list[str], fault: Fault, prefix: str = "", within: bool = False) -> int:
@@ -68,7 +69,7 @@ class Striker:
     crawl: Crawl
     settings: dict[str, str]
     servers: Servers | None = None
-    look: Callable[[Command], list[str]] = lambda command: []
+    look: Callable[[Command], list[Violation]] = lambda command: []
 
     def strike(
         self, command: Command, fault: Fault, points: list[str], seconds: float, words: tuple[str, ...]
@@ -116,11 +117,11 @@ class Striker:
         endings = ENDINGS.get(fault.kind)
         outcome = Outcome(code, hit and (endings is None or code in endings), process.said, process.struck)
         if "Traceback" in process.said:
-            outcome.wrong.append(f"{' '.join(process.words[:2])} ended with a traceback: {process.said[-2000:]}")
+            said = f"{' '.join(process.words[:2])} ended with a traceback: {process.said[-2000:]}"
+            outcome.wrong.append(Violation("ending", said))
         if hit and code != 0 and endings is not None and code not in endings:
-            outcome.wrong.append(
-                f"{' '.join(process.words[:2])} ended with {code} after {fault.kind}: {process.said[-500:]}"
-            )
+            said = f"{' '.join(process.words[:2])} ended with {code} after {fault.kind}: {process.said[-500:]}"
+            outcome.wrong.append(Violation("ending", said))
         return outcome
 
     def _at_point(self, fault: Fault, words: tuple[str, ...], plan: dict[str, Any]) -> Outcome:
@@ -154,13 +155,15 @@ class Striker:
 
     def _run_concurrent(self, command: Command, fault: Fault, words: tuple[str, ...], number: int) -> Outcome:
         """Run other commands while one is held: conflicting ones are rejected, compatible ones succeed."""
-        wrong, let_run = [], 0
+        wrong: list[Violation] = []
+        let_run = 0
         with self._held(words, number) as process:
             hit = bool(process.struck)
             for other, allowed in _others(command) if hit else ():
                 code = self.crawl.run(other).popen.returncode
                 if code != (0 if allowed else _REFUSED):
-                    wrong.append(f"{' '.join(other)} during {' '.join(words)} ended with {code}")
+                    said = f"{' '.join(other)} during {' '.join(words)} ended with {code}"
+                    wrong.append(Violation("conflicts", said))
                 let_run += other[0] == "fetch" and code != _REFUSED
             if hit:
                 wrong += self.look(command)
@@ -168,9 +171,8 @@ class Striker:
         outcome.wrong += wrong
         outcome.let_run = let_run
         if outcome.code:
-            outcome.wrong.append(
-                f"{' '.join(words)} ended with {outcome.code} though it was only held: {outcome.said[-500:]}"
-            )
+            said = f"{' '.join(words)} ended with {outcome.code} though it was only held: {outcome.said[-500:]}"
+            outcome.wrong.append(Violation("exit", said))
         return outcome
 
     def _server(self, fault: Fault, words: tuple[str, ...], number: int) -> Outcome:

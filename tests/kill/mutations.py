@@ -22,11 +22,21 @@ class Change(NamedTuple):
 
 
 class Mutation(NamedTuple):
-    """A defect. ``does``: its effect; ``shows``: jobs, one of which has to be struck for the effect to show."""
+    """A defect.
+
+    Attributes:
+        name: Its name on the command line.
+        does: Its effect.
+        shows: Jobs, one of which has to be struck for the effect to show.
+        violates: The invariants that it violates (:data:`tests.kill.invariants.INVARIANTS`); a schedule that fails by
+            another one has found something else.
+        changes: The changes of the package.
+    """
 
     name: str
     does: str
     shows: tuple[str, ...]
+    violates: tuple[str, ...]
     changes: tuple[Change, ...]
 
 
@@ -37,12 +47,14 @@ MUTATIONS = {
             "flush-order",
             "parse writes the pages before the notes of the links that they have lost",
             ("parse",),
+            ("links",),
             (Change("jobs/parse_job.py", "self.write_batch(before_write=side.flush)", "self.write_batch()"),),
         ),
         Mutation(
             "due-twice",
             "the due index keeps the entries of rows that have moved",
             ("fetch", "parse", "updatedb", "index"),
+            ("derived",),
             (
                 Change(
                     "table/embedded/embedded_due_update.py",
@@ -55,6 +67,7 @@ MUTATIONS = {
             "no-recovery",
             "index does not finish the update that was committed before it",
             ("updatedb",),
+            ("equal", "finished"),
             (
                 Change(
                     "jobs/job_context.py",
@@ -68,12 +81,14 @@ MUTATIONS = {
             "early-mark",
             "index marks pages before the index has committed them",
             ("index",),
+            ("indexed",),
             (Change("jobs/index/index_job.py", "self.write_batch(before_write=writers.commit)", "self.write_batch()"),),
         ),
         Mutation(
             "no-lock",
             "fetch does not take the lock of its batch",
             ("fetch", "parse", "updatedb"),
+            ("conflicts", "requests"),
             (
                 Change(
                     "jobs/locking/lock_scopes.py",
@@ -86,6 +101,7 @@ MUTATIONS = {
             "new-timestamp",
             "what updatedb writes again carries the time of the repeat",
             ("updatedb",),
+            ("timestamps",),
             (
                 Change("jobs/batches/update_journal.py", "timestamp=record.time)", "timestamp=now_ms())"),
                 Change(

@@ -18,7 +18,7 @@ from tests.counted_kills import strike
 from tests.kill import disk
 from tests.kill.crawl import Shop, Undisturbed, commands, cpu_seconds, undisturbed
 from tests.kill.faults import Options, draw, kinds
-from tests.kill.invariants import processes_of
+from tests.kill.invariants import Violation, processes_of
 from tests.kill.schedule import Report, Schedule
 from tests.kill.servers import RealServers
 from tests.kill.site import ROUNDS, Plan, served
@@ -33,8 +33,14 @@ WHOLE = 4
 _PATIENCE = 90.0
 """Seconds that drivers of jobs on YARN may take to end."""
 Say = Callable[[str], None]
+Stops = Callable[[Report], bool]
+"""Whether a run stops after a schedule."""
 Other = tuple[Options, int]
 """A schedule with options of its own."""
+
+
+def _never(_: Report) -> bool:
+    return False
 
 
 @dataclass
@@ -48,7 +54,7 @@ class Summary:
     tried: Counter[str] = field(default_factory=Counter)
     hit: Counter[str] = field(default_factory=Counter)
     survived: Counter[str] = field(default_factory=Counter)
-    failed: dict[int, list[str]] = field(default_factory=dict)
+    failed: dict[int, list[Violation]] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     cpu: float = 0.0
     seconds: float = 0.0
@@ -99,18 +105,18 @@ class Harness:
     started: Mapping[str, Any] = field(default_factory=dict)
     stack: ExitStack = field(default_factory=ExitStack)
 
-    def run(self, numbers: list[int], stop_at_first: bool = False, others: Iterable[Other] = ()) -> Summary:
-        """Run schedules by their numbers, until Ctrl-C; then ``others`` over the site of the last one."""
+    def run(self, numbers: list[int], stops: Stops = _never, others: Iterable[Other] = ()) -> Summary:
+        """Run schedules by their numbers, until ``stops`` or Ctrl-C; then ``others`` over the site of the last one."""
         summary = Summary()
         began, spent = time.monotonic(), cpu_seconds()
         try:
-            self._run(summary, numbers, stop_at_first, others)
+            self._run(summary, numbers, stops, others)
         except KeyboardInterrupt as stop:
             summary.interrupted = 143 if isinstance(stop, Terminated) else 130
         summary.cpu, summary.seconds = cpu_seconds() - spent, time.monotonic() - began
         return summary
 
-    def _run(self, summary: Summary, numbers: list[int], stop_at_first: bool, others: Iterable[Other]) -> None:
+    def _run(self, summary: Summary, numbers: list[int], stops: Stops, others: Iterable[Other]) -> None:
         with self.stack:
             self.stack.callback(self._end_processes)
             library = disk.fsync_library(self.folder)
@@ -134,7 +140,7 @@ class Harness:
                 report = self._schedule(shop, servers, whole, number, frozenset(summary.skipped))
                 summary.add(number, report)
                 self._tell(number, report)
-                if report.wrong and stop_at_first:
+                if stops(report):
                     break
             for self.options, number in others:
                 assert whole is not None
@@ -196,8 +202,8 @@ class Harness:
     def _tell(self, number: int, report: Report) -> None:
         verdict = "FAILED" if report.wrong else "as undisturbed"
         self.say(f"{number}: {'; '.join(report.messages)}: {verdict}, {report.seconds:.0f} s")
-        for line in report.wrong:
-            self.say(f"    {line}")
+        for each in report.wrong:
+            self.say(f"    [{each.invariant}] {each}")
         if report.wrong:
             options = self.options
             self.say(
@@ -212,7 +218,7 @@ def run(
     numbers: list[int],
     *,
     package: Path | None = None,
-    stop_at_first: bool = False,
+    stops: Stops = _never,
     keep: bool = False,
     say: Say | None = None,
     shared: int = SHARED,
@@ -230,7 +236,7 @@ def run(
     folder = Path(tempfile.mkdtemp(prefix="nutch2py-kill-"))
     harness = Harness(seed, options, folder, report, package, shared, whole, started or {})
     try:
-        summary = harness.run(numbers, stop_at_first, others)
+        summary = harness.run(numbers, stops, others)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from nutch2py.url.keys import unreverse_url
 from tests.kill import invariants
 from tests.kill.crawl import Command, Crawl, Process, Shop, Undisturbed
 from tests.kill.faults import Fault
+from tests.kill.invariants import Violation
 from tests.kill.kill_moments import Outcome, Servers, Striker
 from tests.kill.workspace import EmbeddedGround, MakeGround, Seen, differences
 
@@ -30,7 +31,7 @@ class Report:
 
     faults: list[tuple[str, bool]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
-    wrong: list[str] = field(default_factory=list)
+    wrong: list[Violation] = field(default_factory=list)
     seconds: float = 0.0
 
 
@@ -179,7 +180,8 @@ class Schedule:
 
     def _expect(self, process: Process, words: tuple[str, ...]) -> None:
         if process.popen.returncode != 0:
-            self.report.wrong.append(f"{' '.join(words)} ended with {process.popen.returncode}: {process.said[-2000:]}")
+            said = f"{' '.join(words)} ended with {process.popen.returncode}: {process.said[-2000:]}"
+            self.report.wrong.append(Violation("exit", said))
 
     def _allow(self, command: Command, words: tuple[str, ...]) -> None:
         """Count that a fetch may ask for the pages of its batch once; with -resume for those that are not stored."""
@@ -194,11 +196,12 @@ class Schedule:
 
     # checks of the crawl
 
-    def _held(self, command: Command) -> list[str]:
+    def _held(self, command: Command) -> list[Violation]:
         """Check the crawl while a command is held at a point."""
         seen = self.ground.seen()
         marked = invariants.marked_is_indexed(seen, command.batch) if command.job == "index" else ()
-        return [f"while it is held: {line}" for line in (*invariants.at_any_time(seen), *marked)]
+        found = (*invariants.at_any_time(seen), *marked)
+        return [Violation(each.invariant, f"while it is held: {each}") for each in found]
 
     def _look(self, command: Command, seen: Seen) -> None:
         """Check the state after a strike, before anything runs."""
@@ -212,7 +215,7 @@ class Schedule:
     def _compare(self, place: int) -> None:
         """Compare with the undisturbed crawl before the command at a place."""
         seen = self.ground.seen()
-        self._check(f"before command {place}", lambda: differences(seen, self.whole.states[place]))
+        self._check(f"before command {place}", lambda: _unequal(seen, self.whole.states[place]))
         for batch, committed in self._commits.items():
             keys = {key for key in seen.rows if invariants.mark(seen.rows[key], Mark.UPDATEDB) == batch}
             self._check("timestamps", lambda keys=keys, b=batch, c=committed: invariants.stamped(seen, keys, b, c))
@@ -220,25 +223,28 @@ class Schedule:
 
     def _end(self, place: int) -> None:
         seen, whole = self.ground.seen(), self.whole.states[place]
-        self._check("at the end", lambda: differences(seen, whole))
+        self._check("at the end", lambda: _unequal(seen, whole))
         self._check("at the end", lambda: invariants.after_a_round(self.ground, seen))
         self._check("files", lambda: invariants.left_over(self.folder / "tmp"))
-        self._check("processes", lambda: (f"process {pid}" for pid in invariants.processes_of(self.folder)))
+        left = invariants.processes_of(self.folder)
+        self._check("processes", lambda: (Violation("processes", f"process {pid}") for pid in left))
         if invariants.sums(seen) != invariants.sums(whole):
-            self.report.wrong.append(f"sums of cash and scores: {invariants.sums(seen)}, not {invariants.sums(whole)}")
+            said = f"sums of cash and scores: {invariants.sums(seen)}, not {invariants.sums(whole)}"
+            self.report.wrong.append(Violation("sums", said))
 
-    def _check(self, when: str, look: Callable[[], object]) -> None:
-        found = [*look()]  # type: ignore[misc]
-        self.report.wrong += [f"{when}: {line}" for line in found[:_SHOWN]]
+    def _check(self, when: str, look: Callable[[], Iterable[Violation]]) -> None:
+        found = [*look()]
+        self.report.wrong += [Violation(each.invariant, f"{when}: {each}") for each in found[:_SHOWN]]
         if len(found) > _SHOWN:
-            self.report.wrong.append(f"{when}: {len(found) - _SHOWN} more")
+            self.report.wrong.append(Violation(found[-1].invariant, f"{when}: {len(found) - _SHOWN} more"))
 
     def _wait_for_the_end(self, seconds: float) -> None:
         """Wait until what a killed driver has left running has noticed it."""
         until = time.monotonic() + seconds
         while left := invariants.processes_of(self.folder):
             if time.monotonic() > until:
-                self.report.wrong.append(f"processes {left} run on {seconds:g} s after their driver has ended")
+                said = f"processes {left} run on {seconds:g} s after their driver has ended"
+                self.report.wrong.append(Violation("processes", said))
                 return
             time.sleep(0.05)
 
@@ -248,6 +254,10 @@ class Schedule:
         after = fault.after if outcome.code else "nothing"
         self.report.messages.append(f"{fault.kind} on {' '.join(words)}: {how}, exit {outcome.code}, then {after}")
         self.report.wrong += outcome.wrong
+
+
+def _unequal(found: Seen, expected: Seen) -> list[Violation]:
+    return [Violation("equal", line) for line in differences(found, expected)]
 
 
 def is_copyable(ground: object) -> bool:

@@ -16,7 +16,8 @@ import pytest
 
 from tests.kill.__main__ import main
 from tests.kill.faults import JOBS, KINDS, Options, draw, kinds
-from tests.kill.mutations import MUTATIONS, mutate
+from tests.kill.invariants import INVARIANTS, Violation
+from tests.kill.mutations import MUTATIONS, Mutation, mutate
 from tests.kill.points import FOLDER, POINTS
 from tests.kill.run import Harness, run
 from tests.kill.schedule import Report
@@ -41,6 +42,35 @@ def test_every_fault_kind_recovers() -> None:
 @pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda mutation: mutation.name)
 def test_mutation_text_matches_code(mutation: object, tmp_path: Path) -> None:
     mutate(mutation, tmp_path)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS.values(), ids=lambda mutation: mutation.name)
+def test_mutation_counts_as_caught_by_its_own_invariants_only(
+    mutation: Mutation, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A crash for another reason, as on a full disk, is another defect; the next schedules run."""
+    assert mutation.violates
+    assert {*mutation.violates} < INVARIANTS.keys()
+    reports = [Violation(name, f"{name} is violated") for name in INVARIANTS if name not in mutation.violates]
+    reports.append(Violation(mutation.violates[-1], "at last"))
+    ran: list[int] = []
+
+    def schedule(self: Harness, shop: object, servers: object, whole: object, number: int, without: object) -> Report:
+        ran.append(number)
+        return Report(wrong=[reports[min(len(ran), len(reports)) - 1]])
+
+    monkeypatch.setattr(Harness, "_schedule", schedule)
+    monkeypatch.setattr(Harness, "_undisturbed", lambda *_: nullcontext(object()))
+    monkeypatch.setattr("tests.kill.__main__.mutate", lambda *_: None)
+    for most, code in ((len(ran) + 12, 1), (200, 0)):
+        ran.clear()
+        monkeypatch.setattr(sys, "argv", ["tests.kill", "--mutation", mutation.name, "--schedules", str(most)])
+        assert main() == code
+        output = capsys.readouterr().out
+        assert output.count("another defect") == len(ran) - (code == 0)
+        assert ("NOT caught" in output) == (code == 1)
+    assert len(ran) == len(reports)
+    assert f"by the invariant {mutation.violates[-1]} (" in output
 
 
 def test_schedules_cover_every_kind_and_job() -> None:

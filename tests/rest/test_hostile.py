@@ -157,6 +157,18 @@ def test_batch_without_rows_does_not_scan_table(client: Client, monkeypatch: pyt
     assert found.next_key is not None
 
 
+def test_url_is_a_field_of_rows(client: Client) -> None:
+    """Clients of Nutch 2 name it; alone, beside others, in both interfaces."""
+    with Crawl(client.server.app.state.authorizer.context.conf) as crawl:
+        crawl.inject(["http://127.0.0.1/a"])
+    only, both = {"url": "http://127.0.0.1/a"}, {"url": "http://127.0.0.1/a", "status": 0}
+    assert client.request("POST", "/db", {"fields": ["url"]}) == (200, {"values": [only]})
+    assert client.request("POST", "/db", {"fields": ["status", "url"]}) == (200, {"values": [both]})
+    assert client.get("/api/v1/rows?fields=url")["rows"] == [only]
+    assert client.get("/api/v1/rows?fields=url,status")["rows"] == [both]
+    assert client.request("POST", "/db", {"fields": ["urls"]})[0] == 400
+
+
 def test_row_without_requested_fields_is_returned(client: Client) -> None:
     with Crawl(client.server.app.state.authorizer.context.conf) as crawl:
         crawl.inject(["http://127.0.0.1/a"])

@@ -3,7 +3,8 @@
 A new process per task takes 0.2 s of imports before the first row, longer than many a task. The *fork server* is
 started once per job. It imports the job's modules, reads its configuration, opens no table, starts no thread, and forks
 on request. A request carries the task's three streams; the exit code is returned through a socket per task. The fork
-server exits with the driver, because the driver's end of the socket is closed then.
+server exits with the driver: while it loads modules by :mod:`nutch2py.support.parent_exit`, then also because the
+driver's end of the socket is closed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _SERVER_CODE = (
     "import json,sys; sys.path[:] = json.loads(sys.argv[1]);"
+    " from nutch2py.support.parent_exit import exit_with_parent; exit_with_parent(int(sys.argv[2]));"
     " from nutch2py.mapreduce.runners.fork_server import run_fork_server; run_fork_server()"
 )
 _INT32 = struct.Struct(">i")
@@ -90,7 +92,16 @@ class ForkServer:
     def __init__(self, job: str, configuration: str) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            words = [sys.executable, "-P", "-c", _SERVER_CODE, json.dumps(sys.path), job, configuration]
+            words = [
+                sys.executable,
+                "-P",
+                "-c",
+                _SERVER_CODE,
+                json.dumps(sys.path),
+                str(os.getpid()),
+                job,
+                configuration,
+            ]
             environment = {**os.environ, "PYTHONUTF8": "1", **log_job_environment()}
             # signals for the driver stay blocked until the fork server ignores them, so that it prints no traceback
             before = signal.pthread_sigmask(signal.SIG_BLOCK, _TERMINATION_SIGNALS)
@@ -122,7 +133,7 @@ class ForkServer:
 
 def run_fork_server() -> None:
     """Run the fork server: fork a task for each request until the driver exits."""
-    name, configuration = sys.argv[2:]
+    name, configuration = sys.argv[3:]
     for number in _TERMINATION_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # the driver handles these signals and stops the tasks
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _TERMINATION_SIGNALS)

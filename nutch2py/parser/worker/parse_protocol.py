@@ -24,12 +24,11 @@ MAX_RESPONSE_BYTES = 64 << 20
 
 
 class ParseWorkerSettings(msgspec.Struct, array_like=True):
-    """The first frame: the whole configuration, and the parent process, which the worker must not outlive."""
+    """The first frame: the whole configuration."""
 
     properties: dict[str, str]
     conf_dirs: list[str]
     base_dir: str
-    parent_pid: int
 
 
 class ParseRequest(msgspec.Struct, array_like=True):

@@ -7,7 +7,6 @@ the address space is at most ``parser.child.memory.mb``. The process dies with i
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import io
 import os
@@ -57,7 +56,6 @@ def run_worker() -> None:
     for limit in (signal.SIGALRM, signal.SIGPROF):
         signal.signal(limit, signal.SIG_DFL)
     settings = msgspec.msgpack.decode(read_frame(source), type=ParseWorkerSettings)
-    _exit_with_parent(settings.parent_pid)
     conf = Configuration(settings.properties, [Path(folder) for folder in settings.conf_dirs], Path(settings.base_dir))
     _limit_memory(conf.get_int("parser.child.memory.mb", 1024) << 20)
     printed = io.StringIO()
@@ -161,17 +159,3 @@ def _limit_memory(max_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if max_bytes > 0:
         resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
-
-
-def _exit_with_parent(parent: int) -> None:
-    """Make the kernel kill this process when the parent thread ends.
-
-    Other systems notice the parent's end only at the end of standard input, after the current page.
-    """
-    if sys.platform == "linux":
-        import ctypes
-
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    if os.getppid() != parent:  # it ended before prctl
-        os._exit(1)

@@ -62,6 +62,7 @@ WALL_FACTOR_PROPERTY = "parser.timeout.wall.factor"
 _WORKER_ERRORS: dict[str, type[NutchError]] = {error.__name__: error for error in (ConfigurationError, InputError)}
 _BOOTSTRAP_CODE = (
     "import json,sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from nutch2py.support.parent_exit import exit_with_parent; exit_with_parent(int(sys.argv[2])); "
     "from nutch2py.parser.worker.parse_worker import run_worker; run_worker()"
 )
 
@@ -262,8 +263,9 @@ class _WorkerProcess:
 
     def __init__(self, conf: Configuration) -> None:
         self._max_memory_mb = conf.get_int("parser.child.memory.mb", 1024)
+        path = json.dumps([os.path.abspath(folder) for folder in sys.path])  # noqa: PTH100
         self._process = subprocess.Popen(  # noqa: S603 - no shell; this Python
-            [sys.executable, "-c", _BOOTSTRAP_CODE, json.dumps([os.path.abspath(p) for p in sys.path])],  # noqa: PTH100
+            [sys.executable, "-c", _BOOTSTRAP_CODE, path, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -280,7 +282,7 @@ class _WorkerProcess:
         self._poll = select.poll()  # select() supports descriptors up to 1023 only, and a fetcher has many
         self._poll.register(self._source, select.POLLIN)
         folders = [str(folder) for folder in conf.conf_dirs]
-        self.send(encode_frame(ParseWorkerSettings(conf.raw_properties(), folders, str(conf.base_dir), os.getpid())))
+        self.send(encode_frame(ParseWorkerSettings(conf.raw_properties(), folders, str(conf.base_dir))))
         try:
             check_response(self.receive(_START_TIMEOUT_SECONDS))
         except (TimeoutError, _WorkerExitedError, _InvalidResponseError) as error:

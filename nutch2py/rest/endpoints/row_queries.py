@@ -19,6 +19,7 @@ from nutch2py.url.keys import reverse_host, reverse_url
 FIELDS: dict[str, RecordField] = {field.name: field for field in WebPage.FIELDS.values()}
 LARGE_FIELDS = frozenset({"content", "text"})
 """Fields that are read only by name."""
+_URL = "url"
 SCAN_SECONDS = 10.0
 _ALWAYS_READ: frozenset[RecordField] = frozenset({WebPage.batch_id, WebPage.fetch_time})
 """Read in addition: a scan skips rows without any cell of the fields that it reads."""
@@ -76,9 +77,12 @@ def scan_rows(
 
 
 def select_fields(names: Iterable[str]) -> frozenset[RecordField]:
-    """Return the fields by name; without names, all but the large ones."""
+    """Return the fields by name; without names, all but the large ones. Every row has ``url`` besides."""
     names = [name for name in names if name]
-    unknown = sorted(set(names) - FIELDS.keys())
+    unknown = sorted(set(names) - FIELDS.keys() - {_URL})
     if unknown:
-        raise InputError(f"unknown field {unknown[0]!r:.50}: use {', '.join(FIELDS)}")
+        raise InputError(f"unknown field {unknown[0]!r:.50}: use {_URL}, {', '.join(FIELDS)}")
+    if names and set(names) == {_URL}:
+        return frozenset()
+    names = [name for name in names if name != _URL]
     return frozenset(FIELDS[name] for name in names or FIELDS.keys() - LARGE_FIELDS)
