@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import IndexingError
+from nutch2py.errors import DeletionsRefusedError, IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.index.clean_job import clean
 from nutch2py.jobs.index.index_job import index
@@ -161,6 +161,32 @@ class DeliverySuite:
         make_gone(conf, gone)
         clean(conf)
         assert sorted(server.ids()) == sorted(parsed - {gone})
+
+    def test_deletions_above_share_are_refused(self, server, tmp_path):
+        limits = {"indexer.delete.max.share": "0.2", "indexer.delete.max.count": "3"}
+        conf = self.settings(server.url, **crawl_settings(tmp_path), **limits)
+        keys = [f"org.example:http/{number}" for number in range(30)]
+        table_of(conf, *keys)
+        index(conf, "-all")
+        for key in keys[:7]:
+            make_gone(conf, key)
+        with pytest.raises(DeletionsRefusedError, match=r"7 documents of .*, of which 6 may go"):
+            clean(conf)
+        assert sorted(server.ids()) == sorted(keys)
+        conf.set("indexer.delete.max.share", "1")
+        clean(conf)
+        assert sorted(server.ids()) == sorted(keys[7:])
+
+    def test_documents_are_found_by_id_before_commit(self, server):
+        conf = self.settings(server.url, solr_commit_index="false")
+        ids = ["org.example:http/a,b", "org.example:http/c?d=e&f", 'org.example:http/"g"']
+        with IndexWriters(conf) as writers:
+            for document_id in ids:
+                writers.write(doc(document_id, **page_fields(1)))
+            writers.commit()
+            found = writers.find_documents([*ids, "org.example:http/none"])
+        assert {*found} == {*ids}
+        assert all(names for names in found.values())
 
     def test_several_tasks_write_concurrently(self, server, tmp_path):
         tasks = {"mapreduce.runner": "local", "mapreduce.job.maps": "4", self.batch_size: "7"}
