@@ -135,7 +135,6 @@ def outcome(
         served.owner = task_of_connection(hadoop_cluster, served.port)
         on_cluster = {
             **hadoop_cluster.settings,
-            "mapreduce.job.maps": "2",  # several, and no more: each is a JVM and a Python of its own
             "storage.data.store": hbase_server.address(),
             "storage.embedded.shared": "false",
             "solr.server.url": documents["of-cluster"],
