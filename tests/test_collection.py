@@ -11,18 +11,31 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
-from tests.groups import in_order
+from tests.groups import LONG, in_order, is_long
 
-COLLECT = [sys.executable, "-m", "pytest", "-o", "addopts=", "--strict-markers", "-q", "--collect-only", "tests"]
+COLLECT = [sys.executable, "-m", "pytest", "-o", "addopts=", "--strict-markers", "-q", "--collect-only"]
 
 
-def test_collection_in_another_process_yields_same_test_ids(request: pytest.FixtureRequest) -> None:
-    """It starts later, with another hash seed and another folder."""
+@pytest.fixture(scope="module")
+def all_names() -> list[str]:
+    """Collect all tests in a process that starts later, with another hash seed and time zone; return their ids."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"}
-    done = subprocess.run(COLLECT, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    command = [*COLLECT, "-m", "long or not long", "tests"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    names = [name for name in done.stdout.splitlines() if "::" in name]
+    return [name for name in done.stdout.splitlines() if "::" in name]
+
+
+def test_long_test_ids_exist(all_names: list[str]) -> None:
+    """An unused name in the list would skip nothing, and a test of a new one would not run at all."""
+    assert [name for name in LONG if f"tests/{name}" not in all_names] == []
+
+
+def test_collection_in_another_process_yields_same_test_ids(
+    request: pytest.FixtureRequest, all_names: list[str]
+) -> None:
+    names = [name for name in all_names if not is_long(name)]
     assert len(names) > 5000
     ours = {item.nodeid for item in request.session.items}
     expected: list[Any] = [SimpleNamespace(nodeid=name) for name in names if name in ours]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections import Counter
 
 import pytest
 
-from tests.groups import GROUPS, LONG, SERVICE_FIXTURES, SERVICE_MODULES, group_of, servers_of
+from tests.groups import GROUPS, SERVICE_FIXTURES, SERVICE_MODULES, group_of, servers_of
 from tests.import_graph import ROOT
 from tests.services import needs_spark
 
@@ -60,24 +58,3 @@ def test_service_modules_and_fixtures_exist(request: pytest.FixtureRequest) -> N
         item.nodeid for item in request.session.items if servers(item) and not item.get_closest_marker("service")
     ]
     assert unmarked == []
-
-
-def test_long_test_ids_exist() -> None:
-    """An unused name in the list would skip nothing, and a test of a new one would not run at all."""
-    modules = sorted({f"tests/{name.partition('::')[0]}" for name in LONG})
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "--collect-only",
-        "-qq",
-        "-m",
-        "long",
-        "-p",
-        "no:cacheprovider",
-        *modules,
-    ]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
-    counts = {name: int(count) for name, _, count in (line.partition(": ") for line in found.splitlines()) if count}
-    wanted = Counter(f"tests/{name.partition('::')[0]}" for name in LONG)
-    assert counts == wanted

@@ -9,7 +9,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.scoring.pagerank_model import LinkArrays, LinkGraph, PageRankModel, compute_pagerank
 
-PAGES = 100_000
+PAGES, SITES = 20_000, 1_000
 
 
 def graph_of(edges, pages):
@@ -24,14 +24,14 @@ def graph_of(edges, pages):
 
 @pytest.fixture(scope="module")
 def large():
-    """A graph of 100,000 pages in 5,000 sites: links, whether each is internal, and the graph."""
+    """A graph of 20,000 pages in 1,000 sites: links, whether each is internal, and the graph."""
     random = np.random.default_rng(7)
-    site = random.integers(0, 5_000, PAGES)
-    source = random.integers(0, PAGES * 9 // 10, 800_000)  # the last tenth has no links
+    site = random.integers(0, SITES, PAGES)
+    source = random.integers(0, PAGES * 9 // 10, 8 * PAGES)  # the last tenth has no links
     target = (random.pareto(1.2, len(source)) * 50).astype(np.int64) % PAGES
     near = random.random(len(source)) < 0.4
     by_site = np.argsort(site, kind="stable")
-    starts = np.searchsorted(site[by_site], np.arange(5_001))
+    starts = np.searchsorted(site[by_site], np.arange(SITES + 1))
     sizes = np.maximum(starts[site[source] + 1] - starts[site[source]], 1)
     target = np.where(near, by_site[starts[site[source]] + random.integers(0, 1 << 30, len(source)) % sizes], target)
     pairs = np.unique(np.stack([source, target], 1)[source != target], axis=0)

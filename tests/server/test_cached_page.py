@@ -35,6 +35,10 @@ SHAPES = {
 }  # fmt: skip
 
 
+PLAIN = {"a ", "<p>a", "&amp;", "'", "中", "abcd", "a    "}
+"""Shapes that differ as plain text, in which a tag is text like any other."""
+
+
 @pytest.mark.parametrize("query", QUERIES)
 @pytest.mark.parametrize("media_type", ["text/html", "text/plain"])
 def test_cost_of_cached_copy_is_linear(media_type, query):
@@ -45,7 +49,7 @@ def test_cost_of_cached_copy_is_linear(media_type, query):
 def test_answer_of_cached_copy_is_bounded(piece):
     source = SHAPES[piece](1_000_000)
     for query in QUERIES.values():
-        for media_type in ("text/html", "text/plain"):
+        for media_type in ("text/html", "text/plain") if piece in PLAIN else ("text/html",):
             _, text = render_cached_page(CachedPage(media_type, source), query)
             assert text.count("<mark") <= 1_000
             assert len(text.encode()) < 5_200_000
