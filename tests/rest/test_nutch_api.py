@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nutch2py import Crawl
 from tests.jobs.crawl import site
 from tests.rest.conftest import Client, settings
 
@@ -43,6 +44,40 @@ def test_nutch_api_runs_whole_crawl(client: Client) -> None:
     assert {job["type"] for job in client.get("/job?crawlId=c")} == {"INJECT", "GENERATE", "FETCH", "PARSE", "UPDATEDB"}
     assert client.get("/job/?crawlId=other") == []
     assert {"confId", "args", "result", "state", "msg", "crawlId", "id", "type"} == made.keys()
+
+
+def test_seed_dir_reads_within_seed_folder_only(client: Client, tmp_path: Path) -> None:
+    folder, outside = tmp_path / "allowed" / "mine", tmp_path / "outside"
+    folder.mkdir(parents=True)
+    outside.mkdir()
+    for place in (folder, outside):
+        (place / "seeds.txt").write_text("http://a.example/\tnutch.score=7\n# none\nhttp://b.example/\n")
+    (tmp_path / "allowed" / "link").symlink_to(outside)
+    (tmp_path / "allowed" / "files").mkdir()
+    (tmp_path / "allowed" / "files" / "link.txt").symlink_to(outside / "seeds.txt")
+    conf = client.server.app.state.authorizer.context.conf
+
+    def status(path: Path | str) -> int:
+        return int(client.request("POST", "/job/create", {"type": "INJECT", "args": {"seedDir": str(path)}})[0])
+
+    assert status(folder) == 400
+    conf.set("rest.seed.folder", str(tmp_path / "allowed"))
+    bad = (outside, folder / ".." / ".." / "outside", "link", "files", "", "/etc", tmp_path)
+    assert [status(tmp_path / "allowed" / each if each else "") for each in bad] == [400] * len(bad)
+    run_job(client, crawlId="c", confId="default", type="INJECT", args={"seedDir": str(folder)})
+    found = client.request("POST", "/db?crawlId=c", {"fields": ["score"]})[1]["values"]
+    assert [(row["url"], row["score"]) for row in found] == [("http://a.example/", 7.0), ("http://b.example/", 1.0)]
+    assert client.get("/api/v1/seeds") == []
+
+
+def test_class_runs_job_of_its_type(client: Client) -> None:
+    with Crawl(client.server.app.state.authorizer.context.conf) as crawl:
+        crawl.inject(["http://a.example/"])
+    name = "org.apache.nutch.crawl.WebTableReader"
+    run_job(client, crawlId="", confId="default", type="CLASS", jobClassName=name, args={})
+    assert [job["type"] for job in client.get("/job")] == ["READDB"]
+    for other in ("os.system", "org.apache.nutch.crawl.Other", "", "org.apache.nutch.plugin.PluginRepository"):
+        assert client.request("POST", "/job/create", {"type": "CLASS", "jobClassName": other})[0] == 400
 
 
 def test_nutch_api_manages_configurations(client: Client) -> None:

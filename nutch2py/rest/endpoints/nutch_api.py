@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from nutch2py.errors import InputError
+from nutch2py.jobs.inject.seeds import find_seed_files
 from nutch2py.rest.access.allowed_properties import check_allowed
 from nutch2py.rest.access.tokens import Role
 from nutch2py.rest.dispatch.operation import ApiCall, Operation
@@ -26,7 +27,7 @@ from nutch2py.rest.job_control.job_requests import (
     PropertyValue,
     SeedUrlString,
 )
-from nutch2py.rest.job_control.seed_lists import NewSeedList
+from nutch2py.rest.job_control.seed_lists import NewSeedList, SeedList
 from nutch2py.support.clock import MS_PER_DAY
 from nutch2py.url.keys import reverse_url
 
@@ -42,7 +43,20 @@ _NUTCH_STATES = {
 _PAGE_SIZE = 1000  # clients of Nutch 2 expect whole lists
 _MAX_ARGS, _MAX_ARG_LENGTH = 50, 200
 """Arguments of a request that a job shows, and characters of their names and values."""
-_JOB_TYPES = ("INJECT", "GENERATE", "FETCH", "PARSE", "UPDATEDB", "INDEX", "READDB")
+_JOB_TYPES_BY_CLASS = {
+    "crawl.InjectorJob": "INJECT",
+    "crawl.GeneratorJob": "GENERATE",
+    "fetcher.FetcherJob": "FETCH",
+    "parse.ParserJob": "PARSE",
+    "crawl.DbUpdaterJob": "UPDATEDB",
+    "indexer.IndexingJob": "INDEX",
+    "crawl.WebTableReader": "READDB",
+}
+"""Job types by the class of Nutch 2 below ``org.apache.nutch.``; the type ``CLASS`` runs no other class."""
+_JOB_TYPES = tuple(_JOB_TYPES_BY_CLASS.values())
+_MAX_SEED_LINES = 10_000
+_FOLDER_LIST_PREFIX = "folder-"
+"""Start of the id of a seed list that is made of a folder, and deleted when its job has started."""
 
 
 class JobInfo(Struct, rename="camel", kw_only=True, frozen=True):
@@ -224,13 +238,29 @@ def _abort_job(call: ApiCall) -> bool:
 
 def _create_job(call: ApiCall) -> str:
     body: JobConfig = call.body
+    if body.type == "CLASS":
+        body = msgspec.structs.replace(body, type=_type_of_class(body.job_class_name or ""))
     if body.type not in _JOB_TYPES:
         raise InputError(f"unknown job type {body.type!r}: use {', '.join(_JOB_TYPES)}")
     values = {"job": body.type.lower(), "crawlId": body.crawl_id or "", "configuration": body.conf_id or "default"}
     request = msgspec.convert({**values, **_request_arguments(call, body)}, AnyJobRequest, strict=False)
     shown = islice((body.args or {}).items(), _MAX_ARGS)
     args = {name[:_MAX_ARG_LENGTH]: str(value)[:_MAX_ARG_LENGTH] for name, value in shown}
-    return call.context.start_job(request, call.caller, nutch_args=args).id
+    try:
+        return call.context.start_job(request, call.caller, nutch_args=args).id
+    finally:
+        seed_list = getattr(request, "seed_list", None)
+        if isinstance(seed_list, str) and seed_list.startswith(_FOLDER_LIST_PREFIX):
+            call.context.seed_lists.delete(seed_list)  # the job has its own copy
+
+
+def _type_of_class(name: str) -> str:
+    """Return the job type that runs a class of Nutch 2; raise InputError for any other class."""
+    found = _JOB_TYPES_BY_CLASS.get(name.removeprefix("org.apache.nutch."))
+    if found is None:
+        known = ", ".join(_JOB_TYPES_BY_CLASS)
+        raise InputError(f"class {name!r:.100} cannot be run: use one of org.apache.nutch. with {known}")
+    return found
 
 
 def _request_arguments(call: ApiCall, body: JobConfig) -> dict[str, object]:
@@ -273,10 +303,29 @@ def _parse_number(value: Any) -> float:
 
 
 def _seed_list_id(call: ApiCall, path: str) -> str:
-    """Return the id of the seed list whose path ``POST /seed/create`` returned."""
-    if Path(path).parent != call.context.seed_lists.directory:
-        raise InputError("seedDir must be a path that POST /seed/create returned: no other file is read")
-    return Path(path).name
+    """Return the id of the seed list whose path ``POST /seed/create`` returned, or of a new list of a folder's lines.
+
+    Folders are read only within ``rest.seed.folder``.
+    """
+    if Path(path).parent == call.context.seed_lists.directory:
+        return Path(path).name
+    allowed = call.context.conf.get_trimmed("rest.seed.folder")
+    folder = Path(path).resolve()
+    if not path or not allowed or not folder.is_relative_to(Path(allowed).resolve()):
+        raise InputError(
+            "seedDir must be a path that POST /seed/create returned, or within rest.seed.folder: no other file is read"
+        )
+    lines: list[str] = []
+    for file in find_seed_files(folder):
+        if not file.resolve().is_relative_to(Path(allowed).resolve()):
+            raise InputError(f"{file.name} leads out of rest.seed.folder: it is not read")
+        with file.open(encoding="utf-8-sig", errors="replace") as source:
+            lines += [line.rstrip("\n") for line in islice(source, _MAX_SEED_LINES + 1 - len(lines))]
+        if len(lines) > _MAX_SEED_LINES:
+            raise InputError(f"seedDir has more than {_MAX_SEED_LINES} lines: use the command inject")
+    stored = SeedList(id=f"{_FOLDER_LIST_PREFIX}{secrets.token_hex(6)}", name="", urls=lines)
+    call.context.seed_lists.put(stored.id, stored)
+    return stored.id
 
 
 def _create_seed_list(call: ApiCall) -> str:
