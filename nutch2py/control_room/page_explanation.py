@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.output.page_updater import is_local_failure
 from nutch2py.jobs.row_output.row_text import format_float, parse_status_name, protocol_status_name
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import INJECTED_SITEMAP, CrawlStatus, Mark, MetadataKey, ProtocolStatusCode, WebPage
@@ -48,10 +49,11 @@ _PROTOCOL_STATUS_LABELS: dict[int, str] = {
     ProtocolStatusCode.RETRY: "retry pending",
 }
 
+_DOCTOR = "nutch2py doctor checks DNS, addresses and limits on this machine."
 _REMEDIES: dict[int, str] = {
     ProtocolStatusCode.ACCESS_DENIED: "Configure a login in http.auth.file.",
     ProtocolStatusCode.ROBOTS_DENIED: "Only the site owner can change it; the rules for http.agent.name apply.",
-    ProtocolStatusCode.EXCEPTION: "nutch2py doctor checks DNS, addresses and limits on this machine.",
+    ProtocolStatusCode.EXCEPTION: _DOCTOR,
 }
 """Actions by protocol status."""
 
@@ -147,6 +149,10 @@ def page_history(page: WebPage) -> Iterator[PageHistoryEntry]:
 def _fetch_history(page: WebPage) -> Iterator[PageHistoryEntry]:
     status = page.protocol_status
     if status is None:
+        return
+    if is_local_failure(status):
+        reason = f"Not fetched for a reason of this machine, so the page stays as it is: {status.args[0]}."
+        yield PageHistoryEntry("fetch", f"{reason} {_DOCTOR}")
         return
     name = protocol_status_name(status.code)
     label = _PROTOCOL_STATUS_LABELS.get(status.code, "finished")

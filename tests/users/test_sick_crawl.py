@@ -98,7 +98,7 @@ def test_doctor_unresolvable_names_are_reported(user: User, site: ScriptedSite, 
     done = user.types(f"nutch2py crawl http://www.harbour.example/ {site.url('/')} -index none")
     assert done.returncode == 0
     assert "WARN www.harbour.example: " in done.stdout
-    told_alike(user, "URLs failed to resolve", "www.harbour.example", "http.dns.servers")
+    told_alike(user, "no DNS server answered", "www.harbour.example", "http.dns.servers")
 
 
 def test_doctor_unavailable_solr_is_reported(user: User, site: ScriptedSite, closed_port: int) -> None:
