@@ -20,11 +20,13 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
+from nutch2py.indexer.writers.solr_writer import SolrIndexWriter
 from nutch2py.interfaces import Encoder
 from nutch2py.plugins import loading
 from nutch2py.records.document import NutchDocument
 from nutch2py.search.engines.elastic_searcher import ElasticSearcher
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.engines.solr_searcher import SolrSearcher
 from nutch2py.search.hybrid.hybrid_query import HybridQuery, parse_hybrid_query
 from nutch2py.search.query.query_plan import SearchOptions
 from nutch2py.search.results.search_results import SearchResult
@@ -340,10 +342,26 @@ def test_damaged_row_is_skipped(conf: Configuration) -> None:
     assert ids(search(conf, "car")) == ["d"]
 
 
+def test_odd_texts_have_vectors(conf: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
+    odd = {
+        "long": ["car " + "x" * 1_000_000 + " soup " * 100_000],
+        "surrogate": ["\ud800 car \udc00"],
+        "mixed": ["car 汽车 машина \u202e سيارة \x00 กขค"],
+        "empty": [""],
+        "space": [" \u200b\n\t "],
+    }
+    documents = [NutchDocument({"id": [name], "content": texts}) for name, texts in odd.items()]
+    conf.set("index.encoder", "encoder-topic")
+    write(conf, *documents)
+    assert sorted(store(conf).ids()) == ["long", "mixed", "surrogate"]
+    assert sorted(ids(search(conf, "automobile"))) == ["long", "mixed", "surrogate"]
+
+
 def test_server_without_hybrid_search_is_named_in_error(conf: Configuration) -> None:
     conf.set("elastic.host", "127.0.0.1")
-    for kind in (ElasticIndexWriter, ElasticSearcher):
-        with pytest.raises(ConfigurationError, match=r"index.encoder is set, but OpenSearch has no hybrid search"):
+    conf.set("solr.server.url", "http://127.0.0.1:1/solr/nutch")
+    for kind in (ElasticIndexWriter, ElasticSearcher, SolrIndexWriter, SolrSearcher):
+        with pytest.raises(ConfigurationError, match=r"encoder is set, but (OpenSearch|Solr) has no hybrid search"):
             kind(conf)
 
 

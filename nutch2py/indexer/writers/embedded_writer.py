@@ -88,7 +88,8 @@ class EmbeddedIndexWriter(IndexWriter):
         try:
             fields = self._index_fields(document)
         except (TypeError, UnicodeEncodeError):  # a plug-in has added invalid text without NutchDocument.add
-            fields = self._index_fields(NutchDocument.from_json(document.to_json(), document.score))
+            document = NutchDocument.from_json(document.to_json(), document.score)
+            fields = self._index_fields(document)
         self._pending[_encodable_id(document.id)] = tantivy.Document.from_dict(fields, self._schema)
         self._size += sum(len(value) for values in document.fields.values() for value in values)
         if self._vectors is not None:
