@@ -31,7 +31,7 @@ class Client:
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Return the status and the body, decoded if it is JSON."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.address[1], timeout=TIMEOUT_SECONDS)
+        connection = http.client.HTTPConnection(*self.server.address, timeout=TIMEOUT_SECONDS)
         sent_headers = {"Content-Type": "application/json"} if body is not None else {}
         if self.token:
             sent_headers["Authorization"] = f"Bearer {self.token}"

@@ -189,6 +189,9 @@ def request_with(**headers: str) -> Request:
 def test_origin_is_compared_behind_proxy(host: str, origin: str, forwarded: str, is_own: bool) -> None:
     headers = {"Host": host, "Origin": origin, **FETCH, **({"X-Forwarded-Proto": forwarded} if forwarded else {})}
     assert (check_change(request_with(**headers)) == "") is is_own
+    public = "https://search.example.org/"
+    is_public = is_own or origin == "https://search.example.org"
+    assert (check_change(request_with(**headers), public_url=public) == "") is is_public
 
 
 def test_form_token_expires_and_belongs_to_a_login(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,16 +41,19 @@ def has_basic_login(request: Request) -> bool:
     return request.headers.get("authorization", "").partition(" ")[0].lower() == "basic"
 
 
-def check_change(request: Request, has_form_token: bool = False, allows_basic: bool = False) -> str:
+def check_change(
+    request: Request, has_form_token: bool = False, allows_basic: bool = False, public_url: str = ""
+) -> str:
     """Return why a request must not change anything, "" if it may.
 
     Args:
         request: the request.
         has_form_token: whether it carries a valid form token.
         allows_basic: whether programs with a Basic login may change things (``rest.basic.changes``).
+        public_url: the address of this server behind a proxy (``search.page.address``), "" for none.
     """
     headers = request.headers
-    if _is_foreign(headers):
+    if _is_foreign(headers, public_url):
         return "cross-site requests are rejected"
     if any("prefetch" in headers.get(name, "").lower() for name in ("sec-purpose", "purpose", "x-moz")):
         return "a browser prefetches this address: no change"
@@ -85,14 +88,15 @@ def find_browser_sign(headers: Headers) -> str:
     return next((name.title() for name in _BROWSER_HEADERS if name in headers), "")
 
 
-def _is_foreign(headers: Headers) -> bool:
+def _is_foreign(headers: Headers, public_url: str) -> bool:
     """Return whether a header shows that another site caused the request."""
     if any(site not in ("same-origin", "none") for site in headers.getlist("sec-fetch-site")):
         return True
     origins = headers.getlist("origin")
     if origins:
-        return len(origins) > 1 or not _is_own_url(origins[0], headers)
-    return any(not _is_own_url(referrer, headers) for referrer in headers.getlist("referer") if referrer.strip())
+        return len(origins) > 1 or not _is_own_url(origins[0], headers, public_url)
+    referrers = headers.getlist("referer")
+    return any(not _is_own_url(referrer, headers, public_url) for referrer in referrers if referrer.strip())
 
 
 def _is_same_origin(headers: Headers) -> bool:
@@ -100,15 +104,24 @@ def _is_same_origin(headers: Headers) -> bool:
     return "origin" in headers or "sec-fetch-site" in headers
 
 
-def _is_own_url(url: str, headers: Headers) -> bool:
+def _is_own_url(url: str, headers: Headers, public_url: str) -> bool:
     """Return whether a URL has the origin of this server, as far as a server behind a proxy knows it."""
+    origin = _split_origin(url)
+    if origin is None:
+        return False
+    if public_url and origin == _split_origin(public_url):
+        return True
+    scheme, host = origin
+    forwarded = headers.get("x-forwarded-proto", scheme).strip().lower()
+    own = headers.get("host", "").lower().removesuffix(_DEFAULT_PORTS[scheme])
+    return scheme == forwarded and bool(own) and host == own
+
+
+def _split_origin(url: str) -> tuple[str, str] | None:
+    """Return scheme and host with a port that is not the default; None for a URL without them."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return False
+        return None
     port = _DEFAULT_PORTS.get(parts.scheme)
-    forwarded = headers.get("x-forwarded-proto", parts.scheme).strip().lower()
-    if port is None or parts.scheme != forwarded:
-        return False
-    own = headers.get("host", "").lower().removesuffix(port)
-    return bool(own) and parts.netloc.lower().removesuffix(port) == own
+    return None if port is None else (parts.scheme, parts.netloc.lower().removesuffix(port))

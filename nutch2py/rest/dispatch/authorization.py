@@ -44,6 +44,7 @@ class Authorizer:
         self.event_streams = EventStreams()
         self.form_tokens = FormTokens(is_shared=context.tokens.path is not None)
         self._allows_basic_changes = context.conf.get_bool("rest.basic.changes", False)
+        self._public_url = context.conf.get_trimmed("search.page.address")
         self._origins = CorsPolicy.from_conf(context.conf)
         self.rate_limiter = RateLimiter(context.conf.get_float("rest.requests.per.second", 50.0))
         self._requires_search_key = context.conf.get_bool("search.keys.required", False)
@@ -97,7 +98,7 @@ class Authorizer:
         ``form_token``: of the form or the header, "" for none.
         """
         has_form_token = bool(form_token) and self.form_tokens.is_valid(request, form_token)
-        reason = check_change(request, has_form_token, self._allows_basic_changes)
+        reason = check_change(request, has_form_token, self._allows_basic_changes, self._public_url)
         if reason:
             raise HttpError(HTTPStatus.FORBIDDEN, reason)
 
