@@ -54,6 +54,7 @@ class CrawlReader:
             self.conf.set("storage.crawl.id", crawl_id)
         self.conf.check_numbers()
         self._reporter: Reporter | None = Reporter(on_line, on_warning, on_progress)
+        self._finishes_updates = True
         self._stores: dict[type[Record], DataStore[Any]] = {}
         self._searcher: EmbeddedSearcher | None = None
 
@@ -62,6 +63,13 @@ class CrawlReader:
         """Return a crawl whose jobs print their output, or pass it to the current reporter of this thread."""
         crawl = cls(conf)
         crawl._reporter = current_reporter()
+        return crawl
+
+    @classmethod
+    def for_server(cls, conf: Configuration) -> Self:
+        """Return a crawl for requests that only read: it leaves the interrupted updates of killed jobs to jobs."""
+        crawl = cls(conf)
+        crawl._finishes_updates = False
         return crawl
 
     def __repr__(self) -> str:
@@ -164,7 +172,7 @@ class CrawlReader:
         from nutch2py.jobs.monitoring.batch_report import list_open_batches
 
         with self._use_reporter():
-            return list_open_batches(self.conf, count)
+            return list_open_batches(self.conf, count, self._finishes_updates)
 
     def jobs(self, limit: int = 100, before: str | None = None) -> list[JobEntry]:
         """Return the entries of the job log, newest first: at most ``limit``, older than the entry ``before``."""
@@ -228,7 +236,7 @@ class CrawlReader:
         from nutch2py.jobs.job_context import open_job
         from nutch2py.jobs.locking.lock_scopes import READ
 
-        with self._use_reporter(), open_job(self.conf, READ):
+        with self._use_reporter(), open_job(self.conf, READ, finishes_updates=self._finishes_updates):
             pass
 
     def _open_table(self, record: type[R]) -> DataStore[R]:

@@ -56,7 +56,8 @@ def render_page(
 
 def render_error_page(path: str, error: HttpError) -> Response:
     """Return the page of a rejected request."""
-    title = "Not found" if error.status == HTTPStatus.NOT_FOUND else "Forbidden"
+    titles = {HTTPStatus.NOT_FOUND: "Not found", HTTPStatus.SERVICE_UNAVAILABLE: "Unavailable"}
+    title = titles.get(error.status, "Forbidden")
     response = render_page(path, TemplatePage("message.html", title, {"message": str(error)}), error.status)
     response.headers.update(error.headers)
     return response

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from http import HTTPStatus
 
@@ -36,9 +36,14 @@ def control_room_routes(authorizer: Authorizer, shutdown_key: str) -> list[BaseR
 
     ``shutdown_key``: key of the event in the ASGI state that is set at shutdown.
     """
-    open_reader = partial(CrawlReader, authorizer.context.conf)
+    context = authorizer.context
+
+    def open_reader() -> CrawlReader:
+        return CrawlReader.for_server(context.reading_configuration(""))
+
     views = ControlRoomViews(open_reader, authorizer.context.jobs)
-    poller = SharedPoller(partial(crawl_fingerprint, open_reader), _POLL_SECONDS, authorizer.thread_limit)
+    read_fingerprint = partial(crawl_fingerprint, open_reader, context.jobs)
+    poller = SharedPoller(read_fingerprint, _POLL_SECONDS, authorizer.store_thread_limit)
     pages: dict[str, Callable[[dict[str, str]], TemplatePage]] = {
         "/crawl": views.crawl,
         "/crawl/jobs": views.jobs,
@@ -52,7 +57,7 @@ def control_room_routes(authorizer: Authorizer, shutdown_key: str) -> list[BaseR
     }
     css, script = read_stylesheet() + read_asset("control_room.css"), read_asset("control_room.js")
     return [
-        *(Route(path, _endpoint(authorizer, path, view)) for path, view in pages.items()),
+        *(Route(path, _endpoint(authorizer, path, view, views)) for path, view in pages.items()),
         Route("/crawl/control_room.css", partial(_serve_asset, css, "text/css; charset=utf-8")),
         Route("/crawl/control_room.js", partial(_serve_asset, script, "text/javascript; charset=utf-8")),
         *actions.action_routes(authorizer),
@@ -61,9 +66,9 @@ def control_room_routes(authorizer: Authorizer, shutdown_key: str) -> list[BaseR
 
 
 def _endpoint(
-    authorizer: Authorizer, path: str, view: Callable[[dict[str, str]], TemplatePage]
-) -> Callable[[Request], Response]:
-    def endpoint(request: Request) -> Response:
+    authorizer: Authorizer, path: str, view: Callable[[dict[str, str]], TemplatePage], views: ControlRoomViews
+) -> Callable[[Request], Awaitable[Response]]:
+    async def endpoint(request: Request) -> Response:
         try:
             # doctor shows facts about the machine, and its checks are expensive
             role = Role.RUN if path == "/crawl/doctor" else Role.READ
@@ -75,17 +80,27 @@ def _endpoint(
             raise InputError(f"An argument has at most {_MAX_ARGUMENT_LENGTH:,} characters.")
         can_run = caller.role >= Role.RUN
         form_token = authorizer.form_tokens.create(request) if can_run else ""
-        try:
-            return render_page(path, view(arguments), can_run=can_run, form_token=form_token)
-        except NotFoundError as error:
-            page = TemplatePage("message.html", "Not found", {"message": str(error)})
-            return render_page(path, page, HTTPStatus.NOT_FOUND)
-        except StoreError:
+
+        def respond() -> Response:
             try:
-                authorizer.context.existing_crawl_configuration("", "default")
-            except HttpError:
-                return render_page(path, TemplatePage("none.html", "No crawl yet", {}), HTTPStatus.NOT_FOUND, can_run)
-            raise
+                return render_page(path, view(arguments), can_run=can_run, form_token=form_token)
+            except NotFoundError as error:
+                page = TemplatePage("message.html", "Not found", {"message": str(error)})
+                return render_page(path, page, HTTPStatus.NOT_FOUND)
+            except StoreError:
+                try:
+                    authorizer.context.existing_crawl_configuration("", "default")
+                except StoreError as error:
+                    raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), {"Retry-After": "10"}) from error
+                except HttpError:
+                    page = TemplatePage("none.html", "No crawl yet", {**views.jobs_started_here()})
+                    return render_page(path, page, HTTPStatus.NOT_FOUND, can_run)
+                raise
+
+        try:
+            return await authorizer.store_thread_limit.run(respond)
+        except HttpError as error:
+            return render_error_page(path, error)
 
     return endpoint
 

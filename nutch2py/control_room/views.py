@@ -26,7 +26,7 @@ from nutch2py.jobs.hostdb.hostdb_jobs import FETCHED_KEY, PAGES_KEY
 from nutch2py.records.cells import decode_text
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Host, WebPage
-from nutch2py.rest.job_control.job_processes import JobProcessManager
+from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessManager, JobProcessState
 from nutch2py.search.search_log.search_quality import SearchQuality, read_search_quality
 from nutch2py.support.formatting import format_number
 from nutch2py.url.keys import reverse_host, reverse_url
@@ -97,6 +97,8 @@ MAX_LOG_ENTRIES = 500
 PAGE_SIZE = 50
 """Items of a list per page."""
 _MAX_LINKS = 100
+_LATEST_JOBS = 3
+"""Latest jobs of this server, whose failures the first page shows."""
 _TOP_HOSTS = 20
 _PAGE_FIELDS: frozenset[RecordField] = frozenset({WebPage.status, WebPage.fetch_time, WebPage.score, WebPage.title})
 _HOST_FIELDS: frozenset[RecordField] = frozenset({Host.metadata})
@@ -141,7 +143,7 @@ class ControlRoomViews:
             "crawl": state.name,
             "summary": [*summarize_crawl(state.table_stats, state.overview, rounds, state.entries)],
             "running_jobs": _running_jobs(state.entries),
-            "jobs_started_here": [job for job in self._jobs.all() if job.state.is_alive],
+            **self.jobs_started_here(),
             "jobs": state.entries[:8],
             "batches": batches[-10:][::-1],
             "batch_count": len(batches),
@@ -149,6 +151,12 @@ class ControlRoomViews:
             "charts": [*state.charts()],
         }
         return TemplatePage("crawl.html", f"Crawl {state.name}".rstrip(), values)
+
+    def jobs_started_here(self) -> dict[str, list[JobProcess]]:
+        """Return the running jobs of this server, and those of its latest that failed."""
+        jobs = self._jobs.all()
+        failed = [job for job in jobs[:_LATEST_JOBS] if job.state in (JobProcessState.FAILED, JobProcessState.KILLED)]
+        return {"jobs_started_here": [job for job in jobs if job.state.is_alive], "failed_jobs": failed}
 
     def jobs(self, query: dict[str, str]) -> TemplatePage:
         """List jobs, newest first."""

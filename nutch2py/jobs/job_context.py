@@ -50,6 +50,7 @@ def open_job(
     batch_id: str = "",
     mark: Mark | None = None,
     allows_unknown_batch: bool = False,
+    finishes_updates: bool = True,
     find_conflict: ConflictFinder | None = None,
     parameters_class: Callable[..., BatchParameters] = BatchParameters,
 ) -> Iterator[CrawlTables]:
@@ -66,6 +67,7 @@ def open_job(
         mark: The mark that the rows of the batch carry. With it, the batch must be known, or a row must carry its
             mark; ``-all`` and ``-reindex`` are always known.
         allows_unknown_batch: The block gets the error of an unknown batch instead of raising it.
+        finishes_updates: A reader finishes interrupted updates first, for which it may wait for their lock.
         find_conflict: See :func:`nutch2py.jobs.locking.job_lock.hold_job_lock`.
         parameters_class: Rejects a batch id that is not valid.
 
@@ -83,7 +85,8 @@ def open_job(
     else:
         require_crawl_table(store)
     if scope.is_read_only:
-        finish_interrupted_updates(conf, lists, lists.list_records(), READ)
+        if finishes_updates:
+            finish_interrupted_updates(conf, lists, lists.list_records(), READ)
         with nullcontext() if scope is READ else record_job(JobRecorder(conf, scope.name, is_quiet=True)):
             yield CrawlTables(store, lists)
         return

@@ -278,10 +278,16 @@ class ProgressMonitor:
         return None
 
 
+_ERROR_TYPES: dict[str, type[NutchError]] = {
+    name: value for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, NutchError)
+}
+"""Error classes that a task may name: a task reports what its input caused, so that it must name no other object."""
+
+
 def decode_error(message: bytes) -> NutchError:
     """Decode an error of :meth:`TaskChannel.report_error`."""
     fields = orjson.loads(message)
-    kind = getattr(errors, fields["kind"], NutchError)
+    kind = _ERROR_TYPES.get(fields["kind"], NutchError)
     error: NutchError = kind(fields["text"])
     if fields["trace"]:
         error.add_note(fields["trace"])

@@ -29,6 +29,7 @@ from nutch2py.rest.state_dir import StoreQuota, state_dir
 from nutch2py.search.search_backends import SearcherManager, open_searcher_manager
 from nutch2py.search.search_log.search_logger import SearchLogger
 from nutch2py.support.reporting import warn
+from nutch2py.support.retry import service_wait_seconds
 from nutch2py.table import open_store
 
 _WARN_INTERVAL_SECONDS = 10.0  # between warnings about an unreadable tokens file
@@ -89,16 +90,25 @@ class RestContext:
             conf.set("storage.crawl.id", crawl_id)
         return conf
 
-    def existing_crawl_configuration(self, crawl_id: str, configuration: str) -> Configuration:
-        """Return the configuration of an existing crawl; raise HttpError when the crawl has no table."""
+    def reading_configuration(self, crawl_id: str, configuration: str = "default") -> Configuration:
+        """Return the configuration of a crawl for requests that read it: they wait a short time for its store."""
         conf = self.build_configuration(crawl_id, configuration)
+        seconds = conf.get_float("serve.store.wait.seconds", 3.0)
+        conf.set("service.wait.seconds", str(min(seconds, service_wait_seconds(conf))))
+        for name, milliseconds in (("hbase.thrift.connect.timeout", seconds * 1000), ("hbase.thrift.timeout", 10_000)):
+            conf.set(name, str(max(1, min(int(milliseconds), conf.get_int(name, 10_000)))))
+        return conf
+
+    def existing_crawl_configuration(self, crawl_id: str, configuration: str) -> Configuration:
+        """Return the configuration for reading a crawl; raise HttpError when the crawl has no table."""
+        conf = self.reading_configuration(crawl_id, configuration)
         if not open_store(conf, WebPage).exists():
             raise HttpError(HTTPStatus.NOT_FOUND, f"crawl {crawl_id!r} not found: inject seeds first")
         return conf
 
     def open_crawl_reader(self, crawl_id: str, configuration: str) -> CrawlReader:
         """Return a reader of an existing crawl. The caller closes it."""
-        return CrawlReader(self.existing_crawl_configuration(crawl_id, configuration))
+        return CrawlReader.for_server(self.existing_crawl_configuration(crawl_id, configuration))
 
     def start_job(self, request: JobRequest, caller: Caller, nutch_args: Mapping[str, str] | None = None) -> JobProcess:
         """Validate a request and start its job. ``nutch_args``: the arguments of a request to Nutch 2's paths."""
@@ -159,8 +169,10 @@ class RestContext:
         if job.pid is None:
             return []
         entries: list[JobEntry] = []
-        with suppress(NutchError), CrawlReader(self.build_configuration(job.crawl_id, job.configuration)) as reader:
-            entries = reader.jobs(limit=_LOG_ENTRIES_SEARCHED)
+        with suppress(NutchError):
+            conf = self.reading_configuration(job.crawl_id, job.configuration)
+            with CrawlReader.for_server(conf) as reader:
+                entries = reader.jobs(limit=_LOG_ENTRIES_SEARCHED)
         end = job.finish_time or time.time_ns() // 1_000_000
         own = [each for each in entries if each.pid == job.pid and job.start_time <= each.start_time <= end]
         return sorted(own, key=lambda each: each.id)

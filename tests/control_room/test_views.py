@@ -26,6 +26,7 @@ from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage
 from nutch2py.rest.access.tokens import Role, add_token
 from nutch2py.rest.dispatch.sse import SharedPoller
+from nutch2py.rest.job_control.job_processes import JobProcessManager
 from nutch2py.server.http_server import HttpServer
 from nutch2py.support.thread_limit import ThreadLimit
 from nutch2py.table import open_store
@@ -320,7 +321,11 @@ def test_many_viewers_cost_as_much_as_one(conf: Configuration, monkeypatch: pyte
     monkeypatch.setattr(CrawlReader, "jobs", lambda crawl, *args: reads.append(1) or jobs(crawl, *args))
 
     async def fingerprints() -> set[str]:
-        poller = SharedPoller(lambda: crawl_fingerprint(lambda: CrawlReader(conf)), 3600.0, ThreadLimit(4))
+        poller = SharedPoller(
+            lambda: crawl_fingerprint(lambda: CrawlReader(conf), JobProcessManager(conf.absolute("rest"), 1, 1, 1)),
+            3600.0,
+            ThreadLimit(4),
+        )
         return {*await asyncio.gather(*(poller.latest() for _ in range(50)))}
 
     with ThreadPoolExecutor(1) as pool:  # Playwright runs an event loop in this thread

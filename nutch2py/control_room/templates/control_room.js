@@ -12,7 +12,7 @@
     updating = true;
     try {
       const response = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (!response.ok) return;
+      if (!response.ok && response.status !== 404) return;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       for (const element of liveElements()) {
         const replacement = page.querySelector(`[data-live="${element.dataset.live}"]`);

@@ -43,9 +43,9 @@ class BatchReport(BatchRecord):
     running_jobs: tuple[str, ...]
 
 
-def list_open_batches(conf: Configuration, count_rows: bool = True) -> list[BatchReport]:
+def list_open_batches(conf: Configuration, count_rows: bool = True, finishes_updates: bool = True) -> list[BatchReport]:
     """Return the open batches; ``count_rows``: read the marks of the rows of each batch with a list."""
-    with open_job(conf, READ) as tables:
+    with open_job(conf, READ, finishes_updates=finishes_updates) as tables:
         if not tables.batch_lists.store.exists():
             return []
         data, states = tables.batch_lists.read_lock_row_and_records()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from http import HTTPStatus
+from typing import ParamSpec, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -20,11 +21,33 @@ from nutch2py.rest.http_error import HttpError
 from nutch2py.search.cors import CorsPolicy
 from nutch2py.support.thread_limit import ThreadLimit
 
-_MAX_THREADS = 16
+_MAX_THREADS, _MAX_STORE_THREADS = 16, 8
+_MAX_STORE_REQUESTS = 64  # of which the threads serve some, the others wait
+P = ParamSpec("P")
+T = TypeVar("T")
 _CHALLENGE = {"WWW-Authenticate": 'Basic realm="nutch2py", charset="UTF-8"'}
 """Programs send ``Authorization: Bearer TOKEN``; browsers send the token as the password of any user name."""
 _KEY_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="nutch2py"'}
 """For the search API, which scripts call: browsers show no login dialog for Bearer."""
+
+
+class StoreThreadLimit(ThreadLimit):
+    """Threads of requests that read a store; of many requests during an outage, most are rejected at once."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._pending = 0
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Return the result of ``work``; raise HttpError when too many requests wait."""
+        if self._pending >= _MAX_STORE_REQUESTS:
+            message = "too many requests wait for the store, which is slow or unavailable"
+            raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, message, {"Retry-After": "5"})
+        self._pending += 1
+        try:
+            return await super().run(work, *args, **kwargs)
+        finally:
+            self._pending -= 1
 
 
 class Authorizer:
@@ -34,6 +57,7 @@ class Authorizer:
         context: Shared services of the server.
         rate_limiter: Rate limits of clients by token or address.
         thread_limit: Limit of the threads that handlers occupy.
+        store_thread_limit: Limit of the threads that wait for a store, so that others never do.
         event_streams: Open streams of events.
         form_tokens: Tokens of the forms of the control room.
     """
@@ -41,6 +65,7 @@ class Authorizer:
     def __init__(self, context: RestContext) -> None:
         self.context = context
         self.thread_limit = ThreadLimit(_MAX_THREADS)
+        self.store_thread_limit = StoreThreadLimit(_MAX_STORE_THREADS)
         self.event_streams = EventStreams()
         self.form_tokens = FormTokens(is_shared=context.tokens.path is not None)
         self._allows_basic_changes = context.conf.get_bool("rest.basic.changes", False)

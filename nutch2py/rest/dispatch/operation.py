@@ -53,6 +53,7 @@ class Operation:
         response_type: type of its result, None for no body, str for plain text.
         modifies: whether it changes anything; then it is audited and rejects cross-site requests.
         accepts_form: the body may also be an HTML form.
+        reads_store: the handler may wait for a store; such requests have threads of their own.
         allows_cors: pages of other sites may read the response (``search.cors.origins``).
     """
 
@@ -69,6 +70,7 @@ class Operation:
     media_type: str = "application/json"
     accepts_form: bool = False
     allows_cors: bool = False
+    reads_store: bool = False
 
     async def respond(self, authorizer: Authorizer, request: Request) -> Response:
         """Respond to a request. Changes and unauthorized requests are recorded in the audit log."""
@@ -85,7 +87,8 @@ class Operation:
                 self._parse_query(request),
                 self._parse_body(request, body),
             )
-            result = await authorizer.thread_limit.run(self.handler, call)
+            threads = authorizer.store_thread_limit if self.reads_store else authorizer.thread_limit
+            result = await threads.run(self.handler, call)
             detail = str(getattr(result, "id", ""))
             response = self._build_response(result)
         except (NutchError, msgspec.MsgspecError, OSError) as error:

@@ -239,7 +239,9 @@ OPERATIONS: list[Operation] = [
         status=HTTPStatus.CREATED,
         modifies=True,
     ),
-    Operation("GET", f"{_PREFIX}/jobs/{{id}}", Role.READ, "A job with its log entries", _get_job, JobDetail),
+    Operation(
+        "GET", f"{_PREFIX}/jobs/{{id}}", Role.READ, "A job with its log entries", _get_job, JobDetail, reads_store=True
+    ),
     Operation(
         "DELETE",
         f"{_PREFIX}/jobs/{{id}}",
@@ -386,9 +388,25 @@ OPERATIONS: list[Operation] = [
         modifies=True,
     ),
     Operation(
-        "GET", f"{_PREFIX}/batches", Role.READ, "Open batches", _list_batches, list[OpenBatch], query_type=BatchesQuery
+        "GET",
+        f"{_PREFIX}/batches",
+        Role.READ,
+        "Open batches",
+        _list_batches,
+        list[OpenBatch],
+        query_type=BatchesQuery,
+        reads_store=True,
     ),
-    Operation("GET", f"{_PREFIX}/rows", Role.READ, "Rows of the table", _query_rows, RowsResult, query_type=RowsQuery),
+    Operation(
+        "GET",
+        f"{_PREFIX}/rows",
+        Role.READ,
+        "Rows of the table",
+        _query_rows,
+        RowsResult,
+        query_type=RowsQuery,
+        reads_store=True,
+    ),
     Operation(
         "GET",
         f"{_PREFIX}/statistics",
@@ -397,6 +415,7 @@ OPERATIONS: list[Operation] = [
         _get_statistics,
         CrawlStatistics,
         query_type=CrawlQuery,
+        reads_store=True,
     ),
     Operation(
         "GET",
@@ -427,6 +446,13 @@ OPERATIONS: list[Operation] = [
         allows_cors=True,
     ),
     Operation(
-        "GET", f"{_PREFIX}/log", Role.READ, "Job log of a crawl", _query_log, list[JobEntry], query_type=LogQuery
+        "GET",
+        f"{_PREFIX}/log",
+        Role.READ,
+        "Job log of a crawl",
+        _query_log,
+        list[JobEntry],
+        query_type=LogQuery,
+        reads_store=True,
     ),
 ]

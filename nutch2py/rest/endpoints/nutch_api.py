@@ -395,7 +395,15 @@ OPERATIONS: list[Operation] = [
     ),
     Operation("DELETE", "/config/{id}", Role.RUN, "Delete a stored configuration", _delete_config, modifies=True),
     Operation(
-        "POST", "/db", Role.READ, "Rows of the table", _query_rows, DbQueryResult, DbFilter, query_type=CrawlIdQuery
+        "POST",
+        "/db",
+        Role.READ,
+        "Rows of the table",
+        _query_rows,
+        DbQueryResult,
+        DbFilter,
+        query_type=CrawlIdQuery,
+        reads_store=True,
     ),
     Operation("GET", "/job", Role.READ, "Jobs, newest first", _list_jobs, list[JobInfo], query_type=NutchJobsQuery),
     Operation(
