@@ -21,7 +21,7 @@ from zlib import crc32
 import orjson
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.conf.property_ranges import COUNT, check_number
+from nutch2py.conf.property_ranges import ANY_INTEGER
 from nutch2py.errors import ConfigurationError, UsageError
 from nutch2py.joblog.job_recorder import annotate_job
 from nutch2py.jobs.batches.batch_lists import (
@@ -88,31 +88,26 @@ class GenerateParameters(BatchParameters):
     """Parameters of a batch.
 
     ``now``: the clock's time, by which the age of other batches counts, ms since 1970. ``due``: the time by which rows
-    must be due; with ``-adddays`` it differs from the clock. ``top_n``: maximum number of URLs, None for unlimited.
+    must be due; with ``-adddays`` it differs from the clock. ``top_n``: maximum number of URLs.
     ``partitions``: the number of fetch tasks that the list is made for, and of reduce tasks. ``sitemap``: select
     sitemaps, and only these. ``seed``: determines which hosts share a partition.
     """
 
     now: int
     due: int
-    top_n: int | None = None
+    top_n: int = NO_LIMIT
     filter_urls: bool = True
     normalize: bool = True
     sitemap: bool = False
     partitions: int = 1
     seed: int = 0
-    ranges: ClassVar = {"now": TIME_RANGE, "partitions": POSITIVE, "seed": NON_NEGATIVE}
-
-    def __post_init__(self) -> None:
-        """Raise for a number out of its range."""
-        super().__post_init__()
-        if self.top_n is not None:
-            check_number("top_n", self.top_n, COUNT)
-
-    @property
-    def limit(self) -> int:
-        """The maximum number of URLs, for comparisons."""
-        return NO_LIMIT if self.top_n is None else self.top_n
+    ranges: ClassVar = {
+        "now": TIME_RANGE,
+        "due": ANY_INTEGER,
+        "top_n": NON_NEGATIVE,
+        "partitions": POSITIVE,
+        "seed": NON_NEGATIVE,
+    }
 
 
 class GeneratorJob(TableJob[GenerateParameters]):
@@ -131,7 +126,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         self.max_distance = conf.get_int("generate.max.distance", -1)
         self.min_score = conf.get_float("generate.min.score", 0.0)
         self.scoring, self.schedule = ScoringFilters(conf), create_fetch_schedule(conf)
-        limit = self.parameters.limit
+        limit = self.parameters.top_n
         self.selector = TopNSelector(limit, self.max_count)
         # more than a task can hold: the reduce tasks cut
         self.streams_entries = limit > MAX_HELD_ENTRIES and (self.max_count <= 0 or limit < NO_LIMIT)
@@ -145,7 +140,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         self.due_reader = reader = DueRowReader(self.store, split, self.fields)
         if self.scoring.sorts_by_score and reader.best_first:
             # the selector knows where to stop
-            self.streams_entries = self.parameters.limit == NO_LIMIT and self.streams_entries
+            self.streams_entries = self.parameters.top_n == NO_LIMIT and self.streams_entries
             reader.set_stop_condition(self.selector, self.scoring, self.min_score)
         return self.iter_readable_pages(reader)
 
@@ -267,7 +262,7 @@ class GeneratorJob(TableJob[GenerateParameters]):
         """Yield at most topN entries: the best of each URL, and of a group no more than the cap."""
         counts: Counter[str] = Counter()
         seen: set[str] = set()
-        limit = self.parameters.limit
+        limit = self.parameters.top_n
         for text in texts:
             if len(seen) >= limit:
                 continue  # the rest of the group must be read
@@ -356,7 +351,7 @@ def generate(
         batch_id=batch_id,
         now=now,
         due=due,
-        top_n=top_n,
+        top_n=NO_LIMIT if top_n is None else top_n,
         filter_urls=filter_urls,
         normalize=normalize,
         sitemap=sitemap,
@@ -368,7 +363,7 @@ def generate(
         if top_n == 0:
             return GenerateInput([], 0, "no URL is selected, as topN is 0")
         by_score = ScoringFilters(conf).sorts_by_score and not sitemap
-        limit = parameters.limit if by_score else NO_LIMIT
+        limit = parameters.top_n if by_score else NO_LIMIT
         return DueRowInput(conf, tables.store, due, limit, generator_fields(conf))
 
     return make_batch(conf, log, GeneratorJob, parameters, make_input)
@@ -434,7 +429,7 @@ def _write_batch(
     def read_block(block: CandidateBlock) -> list[bytes]:
         return next(read_block_entries(batch_lists.store, KeyRange(block.key, f"{block.key}\x00")))
 
-    last = find_last_entry(buckets, parameters.limit, read_block)
+    last = find_last_entry(buckets, parameters.top_n, read_block)
     writer_parameters = BatchWriterParameters(
         batch_id=batch_id,
         last_entry=(last or b"").hex(),
