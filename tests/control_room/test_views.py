@@ -137,7 +137,7 @@ def test_pages_work_without_scripts_and_with_keyboard(chrome: Browser, room: str
         assert "Gone: the interval grows by half after each fetch" in page.inner_text(".lead")
         page.click("text=Cached copy")
         page.wait_for_url("**/cached/view?id=*")
-        assert page.inner_text("p") == "tides"
+        assert "unavailable" in page.inner_text("p")  # only pages of the index have a copy, and this crawl has no index
 
 
 def test_running_fetch_shows_queues(room: str) -> None:
