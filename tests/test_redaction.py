@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from xml.etree import ElementTree
 
 import pytest
@@ -11,6 +12,7 @@ from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.conf.redaction import MASK, is_secret, redact, redact_property
 from nutch2py.errors import ConfigurationError
+from nutch2py.support.reporting import log_line, warn
 
 MARKER = "hUnTeR2-9f"
 
@@ -161,6 +163,7 @@ def test_secret_from_environment_is_not_in_process_list(tmp_path):
 
 PROCESSES = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from nutch2py.conf.configuration import Configuration
 from nutch2py.mapreduce.job_file import JobFile, read_job_file
@@ -179,3 +182,12 @@ def test_scripts_pass_no_secret_on_command_line():
         if script.is_file():
             text = script.read_text(encoding="utf-8", errors="replace")
             assert not [name for name in given.findall(text) if is_secret(name)], script.name
+
+
+@pytest.mark.parametrize("report", [log_line, warn])
+def test_logins_in_log_lines_are_removed(report: Callable[[str], None], capsys: pytest.CaptureFixture[str]) -> None:
+    for address in ("hbase://u:PW@host:9090", "http://u:PW@host/solr", "https://PW@host"):
+        report(f"copytable: 3 rows of webpage to {address}")
+    captured = capsys.readouterr()
+    assert "PW" not in captured.out + captured.err
+    assert (captured.out + captured.err).count("host") == 3

@@ -175,18 +175,32 @@ class BrowserProcess:
         return context
 
     async def _watch_memory(self) -> None:
-        """Kill processes above the memory limit of a page; retire a browser that exceeds it itself."""
+        """Kill processes above the memory limit of a page; retire a browser that exceeds it itself.
+
+        The processes that render have the limit of each page together, too, since frames of several sites have a
+        process each. Beyond it the largest of them is killed: a page loses a frame, or fails.
+        """
         limit = self._settings.limits.max_memory
         while self.pid is not None and not self.is_gone():
             await asyncio.sleep(_WATCH_INTERVAL)
             if self.active_pages:
+                renderers: dict[int, int] = {}
                 for pid in self._list_processes():
-                    if chromium.get_private_memory(pid) > limit:
+                    memory = chromium.get_private_memory(pid)
+                    if memory <= limit and chromium.is_renderer_process(pid):
+                        renderers[pid] = memory
+                    elif memory > limit:
                         self.memory_kills += chromium.is_renderer_process(pid)
                         if pid in self._services:
                             self._services[pid] = f"as it took more than {limit >> 20} MB"
                         # the browser restarts a killed service process, or is replaced
                         chromium.kill_process(pid)
+                for pid in sorted(renderers, key=lambda pid: renderers[pid], reverse=True):
+                    if sum(renderers.values()) <= limit * self.active_pages:
+                        break
+                    del renderers[pid]
+                    self.memory_kills += 1
+                    chromium.kill_process(pid)
                 if chromium.get_private_memory(self.pid) > limit:
                     self.is_retired = True
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.plugins.loading import plugin_selector
+from nutch2py.url.url_length import max_url_length
 
 BROWSER_PLUGIN = "protocol-browser"
 SELENIUM_PLUGINS = ("protocol-selenium", "protocol-interactiveselenium", "protocol-htmlunit")
@@ -27,7 +28,8 @@ class PageLimits:
         time_limit: Seconds for the whole page.
         max_requests: Number of requests.
         max_bytes: Received bytes.
-        max_memory: Bytes of memory of one browser process.
+        max_memory: Bytes of memory of one process of the browser, and of all that render pages for each page.
+        max_url_length: Characters of a URL that a page may move to or request.
         max_loads: Loads of the document.
         idle_timeout: Seconds to wait until the page is idle.
         start_timeout: Seconds for the start of the browser.
@@ -37,6 +39,7 @@ class PageLimits:
     max_requests: int
     max_bytes: int
     max_memory: int
+    max_url_length: int
     max_loads: int
     idle_timeout: float
     start_timeout: float
@@ -49,6 +52,7 @@ class PageLimits:
             max_requests=conf.get_int("browser.requests.limit", 500),
             max_bytes=conf.get_int("browser.bytes.limit", 33_554_432),
             max_memory=conf.get_int("browser.memory.limit", 1024) << 20,
+            max_url_length=max_url_length(conf),
             max_loads=conf.get_int("browser.loads.limit", 5),
             idle_timeout=conf.get_float("browser.idle.limit", 8.0),
             start_timeout=conf.get_float("browser.start.timeout", 60.0),

@@ -34,6 +34,8 @@ _DISABLED_FEATURES = (
     "LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,"
     # pages are rendered once, so a spare process is wasted
     "SpareRendererForSitePerProcess,"
+    # a frame with the attribute sandbox stays in the process of its page, where the first script reaches it
+    "IsolateSandboxedIframes,"
     # no connections outside the proxy, no background requests
     "WebTransport,Prerender2,AutofillServerCommunication,Translate,InterestFeedContentSuggestions"
 )

@@ -295,7 +295,8 @@ class TabRenderer:
             return
         kind, request, url = event["resourceType"], event["request"], str(event["request"]["url"])
         if kind != "Document" or event["frameId"] != self._frame_id:
-            if kind in self._blocked_types:
+            is_too_long = url.startswith(("http://", "https://")) and len(url) > self._settings.limits.max_url_length
+            if kind in self._blocked_types or is_too_long:
                 self._fail_request(event, "BlockedByClient")
             elif self._settings.obey_robots and url.startswith(("http://", "https://")):
                 send_in_background(self._check_robots(event, url))
@@ -311,8 +312,10 @@ class TabRenderer:
                 )
             )
         elif url != self._document_url or event.get("redirectedRequestId"):
-            if request["method"] == "GET" and url.startswith(("http://", "https://")) and not self._redirect_url:
-                self._redirect_url = url + request.get("urlFragment", "")
+            target = url + request.get("urlFragment", "")
+            is_valid = url.startswith(("http://", "https://")) and len(target) <= self._settings.limits.max_url_length
+            if request["method"] == "GET" and is_valid and not self._redirect_url:
+                self._redirect_url = target
                 self._finish()
             self._fail_request(event, "Aborted")
         else:
@@ -442,7 +445,9 @@ class TabRenderer:
         content = content[:limit]
         if document["url"].startswith("chrome-error:"):
             raise PageRenderError("", "the browser does not render it")
-        url = document["url"] if document["url"].startswith(("http://", "https://")) else self.url
+        url = document["url"]  # which a script may have changed
+        if not url.startswith(("http://", "https://")) or len(url) > self._settings.limits.max_url_length:
+            url = self.url
         self._is_reusable = not (self._limits_hit or self._popup_count)
         rendered = RenderedPage(
             url, tuple(self._limits_hit), self._response.content, "", size, await self._take_screenshot()

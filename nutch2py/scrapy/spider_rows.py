@@ -177,7 +177,9 @@ class SpiderRowWriter:
         if scraped.status is not None:
             self._pages.store([FetchedPage(item, None, scraped.status)])
         else:
-            self._pages.store([FetchedPage(item, response, get_protocol_status(response.url, response))])
+            self._pages.store(
+                [FetchedPage(item, response, get_protocol_status(response.url, response, self._max_url_length))]
+            )
 
     def _add_links_and_items(self, item: FetchItem) -> None:
         """Add links and items to an updated page, and pass it to the table."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import NamedTuple
 
+from nutch2py.conf.redaction import redact
 from nutch2py.support import log_file
 from nutch2py.support.terminal import escape_controls
 
@@ -110,7 +111,11 @@ def print_output(text: str) -> None:
 
 
 def log_line(text: str) -> None:
-    """Print a line of a job's log on standard output, or pass it to the reporter, which may discard it (``-q``)."""
+    """Print a line of a job's log on standard output, or pass it to the reporter, which may discard it (``-q``).
+
+    Logins in URLs are removed, as they are in errors.
+    """
+    text = redact(text, ())
     log_file.write_log_lines("INFO", text)
     reporter = _current_reporter.get()
     if reporter is None:
@@ -139,7 +144,8 @@ def _print_warning(message: str) -> None:
 
 
 def warn(message: str) -> None:
-    """Print a warning on standard error, or pass it to the reporter."""
+    """Print a warning on standard error, or pass it to the reporter. Logins in URLs are removed."""
+    message = redact(message, ())
     log_file.write_log_lines("WARNING", message)
     reporter = _current_reporter.get()
     if reporter is None:

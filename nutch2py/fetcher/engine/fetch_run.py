@@ -41,6 +41,7 @@ from nutch2py.records.webpage import ProtocolStatusCode as Code
 from nutch2py.records.webpage import WebPage
 from nutch2py.support.bounded_cache import bounded_cache
 from nutch2py.support.reporting import capture_reporting
+from nutch2py.url.url_length import max_url_length
 
 _FLUSH_INTERVAL = 1.0  # seconds after which a smaller batch is stored
 P = ParamSpec("P")
@@ -55,11 +56,13 @@ class FetchRunSettings:
         capacity: Maximum number of items in the queues.
         slow_after: Time after which a request releases its thread, in seconds.
         max_slow: Maximum number of requests that have released their thread.
+        max_url_length: Maximum number of characters of a redirect's target.
     """
 
     capacity: int
     slow_after: float
     max_slow: int
+    max_url_length: int
 
     @classmethod
     def from_conf(cls, conf: Configuration, budget: FdBudget) -> FetchRunSettings:
@@ -68,6 +71,7 @@ class FetchRunSettings:
             capacity=budget.threads * max(1, conf.get_int("fetcher.queue.depth.multiplier", 50)),
             slow_after=max(0.0, conf.get_float("fetcher.threads.slow.after", 3.0)),
             max_slow=budget.slow_threads,
+            max_url_length=max_url_length(conf),
         )
 
 
@@ -309,7 +313,7 @@ class FetchRun:
         """Count a finished page and pass it to the table thread."""
         report = self.report
         if response is not None:
-            status = get_protocol_status(item.url, response)
+            status = get_protocol_status(item.url, response, self._settings.max_url_length)
             report.pages += 1
             report.bytes += len(response.content)
             if response.failure is None:

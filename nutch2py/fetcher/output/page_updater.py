@@ -21,6 +21,7 @@ from nutch2py.records.webpage import ProtocolStatusCode as Code
 from nutch2py.url.filters.url_filters import REDIRECT, URLFilters
 from nutch2py.url.java_url import parse_relative, parse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
+from nutch2py.url.url_length import MAX_LENGTH, check_length, max_url_length
 from nutch2py.url.url_parts import choose_repr, host_of
 
 SUCCESS = ProtocolStatus(Code.SUCCESS)
@@ -64,8 +65,8 @@ def resolve_location(url: str, response: FetchResponse) -> str:
     return str(parse_relative(parse_url(url), location))
 
 
-def get_protocol_status(url: str, response: FetchResponse) -> ProtocolStatus:
-    """Return the protocol status of a response."""
+def get_protocol_status(url: str, response: FetchResponse, max_url_length: int = MAX_LENGTH) -> ProtocolStatus:
+    """Return the protocol status of a response. ``max_url_length``: of a redirect's target."""
     if response.failure is not None:
         is_unknown_scheme = response.failure.kind in (FailureKind.SCHEME, FailureKind.PROTOCOL_DISABLED)
         message = response.failure.message[:MAX_MESSAGE_LENGTH]
@@ -80,6 +81,7 @@ def get_protocol_status(url: str, response: FetchResponse) -> ProtocolStatus:
     if 300 <= status < 400:
         try:
             target = resolve_location(url, response)
+            check_length(target, max_url_length)
         except ValueError as error:
             return ProtocolStatus(Code.EXCEPTION, (f"malformed redirect: {error}"[:MAX_MESSAGE_LENGTH],))
         if status == 304:
@@ -114,6 +116,7 @@ class PageUpdater:
 
     def __init__(self, conf: Configuration, filtered_links: Counter[str] | None = None) -> None:
         self._conf, self._filtered_links = conf, Counter[str]() if filtered_links is None else filtered_links
+        self._max_url_length = max_url_length(conf)
         self._normalizers = URLNormalizers(conf, "fetcher")
         self._filters = URLFilters(conf)
         self._ignore_external = conf.get_bool("db.ignore.external.links", False)
@@ -177,7 +180,7 @@ class PageUpdater:
         ``keep_target``: whether a redirect target becomes an outlink, and thus a row for a later batch.
         """
         if status is None:
-            status = get_protocol_status(url, response)
+            status = get_protocol_status(url, response, self._max_url_length)
         if response.ip and self._store_ip:  # also for failures: it identifies the failing server
             page.metadata[MetadataKey.IP] = response.ip.encode("ascii", "replace")
         if response.failure is None:

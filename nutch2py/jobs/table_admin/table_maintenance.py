@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.conf.redaction import redact_address
 from nutch2py.errors import InputError, PermissionDeniedError, StoreError, UsageError
 from nutch2py.jobs.inject.seeds import find_seed_files, parse_seed_line
 from nutch2py.jobs.job_context import open_job
@@ -182,9 +183,9 @@ def copy_to_store(conf: Configuration, target: str, *, filter_urls: bool = False
         if CURRENT_LOCK_TOKEN.get() in {
             holder.token for holder in tables.batch_lists.read_lock_holders()
         }:  # the same store, possibly under another address
-            raise UsageError(f"{target} holds {source.name} itself: name another store to copy it to")
+            raise UsageError(f"{redact_address(target)} holds {source.name} itself: name another store to copy it to")
         rows = copy_table(source, others.store, map_key=key_mapper.map_key)
-        log_line(f"copytable: {rows} rows of {source.name} from {source.location} to {target}")
+        log_line(f"copytable: {rows} rows of {source.name} from {source.location} to {redact_address(target)}")
         if key_mapper.skipped_rows or key_mapper.moved_rows:
             log_line(f"copytable: {key_mapper.skipped_rows} rows skipped, {key_mapper.moved_rows} moved to another URL")
         return rows
