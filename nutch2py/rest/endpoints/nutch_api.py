@@ -25,6 +25,7 @@ from nutch2py.rest.job_control.job_requests import (
     Identifier,
     PropertyName,
     PropertyValue,
+    SeededJobRequest,
     SeedUrlString,
 )
 from nutch2py.rest.job_control.seed_lists import NewSeedList, SeedList
@@ -249,9 +250,8 @@ def _create_job(call: ApiCall) -> str:
     try:
         return call.context.start_job(request, call.caller, nutch_args=args).id
     finally:
-        seed_list = getattr(request, "seed_list", None)
-        if isinstance(seed_list, str) and seed_list.startswith(_FOLDER_LIST_PREFIX):
-            call.context.seed_lists.delete(seed_list)  # the job has its own copy
+        if isinstance(request, SeededJobRequest) and str(request.seed_list).startswith(_FOLDER_LIST_PREFIX):
+            call.context.seed_lists.delete(str(request.seed_list))  # the job has its own copy
 
 
 def _type_of_class(name: str) -> str:
