@@ -168,8 +168,8 @@ class DueIndexReader(_DueIndexAccess):
         """Return the approximate number of rows recorded by the index, None if unknown."""
         return None
 
-    def full_scan_reason(self, now: int) -> str:
-        """Return why a job should scan the whole table in spite of the index, "" if it need not."""
+    def full_scan_reason(self, now: int, spans: Sequence[TimeSpan]) -> str:
+        """Return why a job for rows due within ``spans`` should scan the whole table anyway, "" if it need not."""
         return ""
 
     def record_full_scan(self, row_count: int) -> None:

@@ -211,7 +211,7 @@ class TestOtherPrograms:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         """Nutch 2 does so with fetched rows; it has added another row, which no entry names."""
-        monkeypatch.setattr(hbase_due_index, "PROBED_ROWS", 1)
+        monkeypatch.setattr(hbase_due_index.HBaseDueIndex, "full_scan_reason", lambda *_: "")
         foreign("http://h1.example/001", NOW + DAY)
         foreign("http://new.example/", NOW - 1)
         result = generate(table, now=NOW, batch_id="b")
@@ -229,22 +229,18 @@ class TestOtherPrograms:
     def test_rows_added_by_other_program_are_detected(
         self, table: Configuration, foreign: Callable[[str, int], None], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Of some rows it is tried whether the index has them."""
+        """Of due rows it is tried whether the index has them."""
         foreign("http://a.example/", NOW)
         assert generate(table, now=NOW).urls == 61
-        assert "1 of 200 sampled rows are missing in the due index" in capsys.readouterr().out
+        assert "1 due rows are missing in the due index" in capsys.readouterr().out
 
-    def test_single_unprobed_row_is_missed(
-        self, table: Configuration, foreign: Callable[[str, int], None], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """All rows are checked from time to time."""
-        monkeypatch.setattr(hbase_due_index, "PROBED_ROWS", 8)
-        foreign("http://zzz.example/", NOW)
-        assert generate(table, now=NOW, batch_id="one").urls == 60
+    def test_all_rows_are_read_after_some_days(self, table: Configuration) -> None:
+        """Also where only a sample of the rows is checked."""
+        table.set("hbase.due.check", "sample")
         table.set("hbase.due.look.days", "1")
-        in_a_day = hbase_due_index.now_ms() + DAY
-        monkeypatch.setattr("nutch2py.jobs.generate.due_scan.now_ms", lambda: in_a_day)
-        assert generate(table, now=NOW, batch_id="two").urls == 1
+        index = open_store(table, WebPage).due_index()
+        assert index.full_scan_reason(hbase_due_index.now_ms(), []) == ""
+        assert "look.days have passed" in index.full_scan_reason(hbase_due_index.now_ms() + 2 * DAY, [])
 
     def test_unaware_program_invalidates_index(self, table: Configuration) -> None:
         other = table.copy()

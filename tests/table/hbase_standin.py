@@ -21,6 +21,9 @@ from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HB
 from nutch2py.table.hbase.thrift_client.thrift_types import HBaseError
 
 Cell = tuple[int, bytes]
+_RANGE = re.compile(
+    rb"SingleColumnValueFilter\('([^']*)','([^']*)',(<=|>=),'binary:((?:''|[^'])*)',false,true\)", re.DOTALL
+)
 _MARK = re.compile(rb"SingleColumnValueFilter\('(.*)','(.*)',(>?=),'binary:(.*)',true,true\)", re.DOTALL)
 
 
@@ -102,6 +105,9 @@ class _Client:
                 found = cells.get(mark[1] + b":" + mark[2])
                 if found is None or (mark[3] == b"=" and found.value != mark[4].replace(b"''", b"'")):
                     continue
+            elif ranges := _RANGE.findall(scan.filterString or b""):
+                if not any(_holds(cells.get(family + b":" + name), *test) for family, name, *test in ranges):
+                    continue
             elif scan.filterString:
                 cells = dict([*cells.items()][:1])
             if cells:
@@ -155,6 +161,12 @@ class _Client:
                     else:
                         gone = there.gone.setdefault(key, {})
                         gone[column] = max(gone.get(column, -1), time)
+
+
+def _holds(cell: Any, sign: bytes, limit: bytes) -> bool:
+    """Return whether HBase keeps a row by a comparison of a cell, which may be missing."""
+    limit = limit.replace(b"''", b"'")
+    return cell is None or (cell.value <= limit if sign == b"<=" else cell.value >= limit)
 
 
 class _Link:

@@ -77,8 +77,6 @@ class DueRowInput(GenerateInput):
             return f": schedule {plugin_id_of(schedule)} does not select due rows by time"
         if reason := index.unavailable_reason:
             return f", as the due index is not available: {reason}"
-        if reason := index.full_scan_reason(now_ms()):
-            return f": {reason}"
         self._spans = [TimeSpan(*span) for span in times]
         max_rows = int((self.expected_rows or 0) * self._conf.get_float("generate.due.share", 0.25))
         needed = limit
@@ -88,6 +86,8 @@ class DueRowInput(GenerateInput):
             needed = min(limit, index.count(self._spans, max_rows + 1))
         if needed > max_rows:
             return ": more than generate.due.share of the rows are due"
+        if reason := index.full_scan_reason(now_ms(), self._spans):
+            return f": {reason}"
         self.uses_due_index, self.expected_rows = True, needed
         return ""
 

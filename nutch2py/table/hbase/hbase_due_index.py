@@ -1,19 +1,26 @@
 """Due index of a table in HBase: reads, builds and checks it, and invalidates it if it is incomplete.
 
 HBase has no transaction over two tables, and Nutch 2 writes rows without entries. So an entry is a hint, and the row
-decides. Reading also verifies the index: if a row is no longer in the slot of its entry, its current entry is looked
-up. That entry is missing only if another program has changed the row.
+decides. Reading also verifies the index: if a row is not in the slot of its entry, the entry of its current due time is
+looked up, whatever the timestamps of both are. That entry is missing only if another program has changed the row.
+
+Entries cannot show a row that another program has added, or has moved to an earlier time. With ``hbase.due.check`` =
+``exact`` the region servers therefore filter the table by due time before the index is used, and every row that they
+return must have its entry. With ``sample`` some rows at random places must have one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import random
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from nutch2py.errors import StoreError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import RecordField
+from nutch2py.records.webpage import WebPage
 from nutch2py.support.clock import MS_PER_DAY, now_ms
 from nutch2py.table.due_index import REBUILD_HINT, DueIndex, RowStatistics, TimeSpan, slot_of
 from nutch2py.table.hbase import due_table
@@ -26,22 +33,27 @@ from nutch2py.table.hbase.thrift_client.thrift_gateway_pool import ThriftGateway
 
 EXACT_COUNT_LIMIT = 10_000
 """Entries up to which counts are exact; larger ones are extrapolated from one bucket."""
-PROBED_ROWS = 200
-"""Rows of the table that are compared with the index before use."""
+PROBED_ROWS, _PROBES = 200, 8
+"""Rows of the table that a sample compares with the index before use, and the places where they are."""
+INDEXED_FIELDS: frozenset[RecordField] = frozenset({WebPage.fetch_time, WebPage.score, WebPage.markers})
+"""Fields of which a row has at least one; a row without a due time is listed under time 0."""
+CHECKS = ("exact", "sample")
+"""Values of ``hbase.due.check``."""
+_LONG = struct.Struct(">q")
 
 
 class PageTableSource(NamedTuple):
     """The table of pages: its gateways, its full name, and the site's column of the due time.
 
     ``read_plan`` returns for some fields the columns to request, the row budget, and a function from a row to a record.
-    ``region_starts`` returns up to a number of start keys of regions.
+    ``region_spans`` returns the key ranges of the regions.
     """
 
     gateways: ThriftGatewayPool
     table: bytes
     time_column: bytes
     read_plan: Callable[[frozenset[RecordField]], tuple[list[bytes], RowBudget, Callable[[CellRow], Any]]]
-    region_starts: Callable[[int], Sequence[bytes]]
+    region_spans: Callable[[], Sequence[KeySpan]]
 
 
 class HBaseDueIndex(DueIndex):
@@ -51,8 +63,16 @@ class HBaseDueIndex(DueIndex):
     has_statistics = False
     is_built_by_tasks = True
 
-    def __init__(self, source: PageTableSource, due_table: DueTable, is_enabled: bool, full_scan_days: float) -> None:
+    def __init__(
+        self,
+        source: PageTableSource,
+        due_table: DueTable,
+        is_enabled: bool,
+        full_scan_days: float,
+        is_checked_exactly: bool = True,
+    ) -> None:
         self._source, self._due_table, self._is_enabled = source, due_table, is_enabled
+        self._is_checked_exactly = is_checked_exactly
         self._full_scan_interval = int(full_scan_days * MS_PER_DAY)
         self.unindexed_count = 0
 
@@ -73,31 +93,85 @@ class HBaseDueIndex(DueIndex):
         state = self._due_table.state()
         return None if state is None else state.row_count
 
-    def full_scan_reason(self, now: int) -> str:
-        """Return why a full scan is due, "" if it is not."""
+    def full_scan_reason(self, now: int, spans: Sequence[TimeSpan]) -> str:
+        """Return why a full scan is due, "" if it is not.
+
+        Compares rows with the index: with the exact check all rows due within ``spans``, otherwise a random sample.
+        """
         state = self._due_table.state()
         if state is not None and self._full_scan_interval and now - state.scanned_at > self._full_scan_interval:
             return "hbase.due.look.days have passed since the last full scan"
-        missing = self._count_unindexed_samples()
-        if missing:
-            self.invalidate("rows of the table are missing in it")
-            return f"{missing} of {PROBED_ROWS} sampled rows are missing in the due index ({REBUILD_HINT})"
-        return ""
+        missing = self._count_unindexed_due(spans) if self._is_checked_exactly else self._count_unindexed_samples()
+        if not missing:
+            return ""
+        self.invalidate("rows of the table are missing in it")
+        which = "due rows" if self._is_checked_exactly else f"of {PROBED_ROWS} sampled rows"
+        return f"{missing} {which} are missing in the due index ({REBUILD_HINT})"
+
+    def _time_of(self, row: Mapping[bytes, Any]) -> bytes | None:
+        """Return the cell of the due time, None if the row has none."""
+        cell = row.get(self._source.time_column)
+        return None if cell is None else cell.value
+
+    def _count_unindexed_due(self, spans: Sequence[TimeSpan]) -> int:
+        """Return how many rows due within ``spans`` have no entry; the region servers filter the rows.
+
+        Region by region, so that no call takes longer than the scan of one.
+        """
+        columns, _, _ = self._source.read_plan(INDEXED_FIELDS)
+        condition = _due_filter(self._source.time_column, spans)
+        missing = 0
+        for region in self._source.region_spans():
+            budget = RowBudget(1_000, 1 << 20)
+            for rows in TableScanner(self._source.gateways, self._source.table, region, budget, columns, condition):
+                times = {row.row: self._time_of(row.columns) for row in rows}
+                due = {key: cell for key, cell in times.items() if _is_due(cell, spans)}
+                missing += len(self._confirm_unindexed(due))
+        return missing
 
     def _count_unindexed_samples(self) -> int:
-        """Return how many rows of a sample from the whole table have no entry."""
-        starts = self._source.region_starts(8)
-        found: dict[bytes, bytes] = {}
-        for start in starts:
-            budget = RowBudget(PROBED_ROWS // len(starts), 1 << 20, PROBED_ROWS // len(starts))
-            scan = TableScanner(
-                self._source.gateways, self._source.table, KeySpan(start, b""), budget, [self._source.time_column]
-            )
-            for rows in islice(scan, 1):
-                found.update({row.row: row.columns[self._source.time_column].value for row in rows})
-        return len(self._find_unindexed(found))
+        """Return how many rows of a sample from random places of the whole table have no entry.
 
-    def _find_unindexed(self, times: dict[bytes, bytes]) -> list[bytes]:
+        Half of the places are keys of entries that are chosen at random, the others lie between two such keys.
+        """
+        columns, _, _ = self._source.read_plan(INDEXED_FIELDS)
+        found: dict[bytes, bytes | None] = {}
+        per_probe = max(1, PROBED_ROWS // _PROBES)
+        for number in range(_PROBES):
+            start = self._random_key()
+            if number % 2:
+                start = _key_between(start, self._random_key())
+            for first in (start, b""):  # from the start of the table where the place is behind its last row
+                scan = TableScanner(
+                    self._source.gateways,
+                    self._source.table,
+                    KeySpan(first, b""),
+                    RowBudget(per_probe, 1 << 20, per_probe),
+                    columns,
+                )
+                rows = [row for part in islice(scan, 1) for row in part]
+                found.update({row.row: self._time_of(row.columns) for row in rows})
+                if rows:
+                    break
+        return len(self._confirm_unindexed(found))
+
+    def _random_key(self) -> bytes:
+        """Return the row key of an entry near a random place of the index."""
+        drawn = random.SystemRandom()
+        slot = slot_of(now_ms() + drawn.randrange(-90 * MS_PER_DAY, 90 * MS_PER_DAY))
+        bucket = drawn.randrange(BUCKETS)
+        for first in (slot, b""):
+            budget = RowBudget(256, 1 << 20, 256)
+            span = _bucket_span(bucket, first, b"")
+            for rows in islice(
+                TableScanner(self._due_table.gateways, self._due_table.name, span, budget, [due_table.ENTRY_COLUMN]),
+                1,
+            ):
+                if rows:
+                    return DueTableEntry(drawn.choice(rows).row, 0).key
+        return b""
+
+    def _find_unindexed(self, times: Mapping[bytes, bytes | None]) -> list[bytes]:
         """Return the keys of those rows (key -> cell of the due time) that have no entry."""
         entries = {make_entry_key(key, slot_of_cell(cell)): key for key, cell in times.items()}
         return [entries[each] for each in self._due_table.find_missing([*entries], RowBudget(1_000, 1 << 22))]
@@ -167,37 +241,44 @@ class HBaseDueIndex(DueIndex):
     def _rows_of_entries(
         self, entries: list[DueTableEntry], columns: Sequence[bytes], budget: RowBudget
     ) -> Iterator[tuple[bytes, CellRow]]:
+        """Yield the rows that are in the slots of their entries, and those that lack their current entry.
+
+        An entry that is not that of its row is stale if the row's cell is newer, or after a day: a newer entry may
+        precede the write of its row.
+        """
         rows = self._fetch_rows([entry.key for entry in entries], columns, budget)
+        yesterday = now_ms() - MS_PER_DAY
         stale: list[DueTableEntry] = []
-        moved: list[tuple[DueTableEntry, Any]] = []
+        moved: dict[bytes, bytes | None] = {}
         for entry in entries:
             row = rows.get(entry.key)
             if row is None:
-                if entry.written_at < now_ms() - MS_PER_DAY:  # a newer entry may precede the write of its row
+                if entry.written_at < yesterday:
                     stale.append(entry)
                 continue
-            cell = row.get(self._source.time_column)
-            if slot_of_cell(None if cell is None else cell.value) == entry.slot:
+            time = self._time_of(row)
+            if slot_of_cell(time) == entry.slot:
                 yield entry.key, row
-            elif cell is not None and entry.written_at < cell.timestamp:
-                moved.append((entry, cell))
-        stale += [entry for entry, _ in moved]
-        unindexed = self._confirm_unindexed({entry.key: cell.value for entry, cell in moved})
+                continue
+            moved[entry.key] = time
+            cell = row.get(self._source.time_column)
+            if entry.written_at < yesterday or (cell is not None and entry.written_at < cell.timestamp):
+                stale.append(entry)
+        unindexed = self._confirm_unindexed(moved)
         if unindexed:
             self.unindexed_count += len(unindexed)
             for key in unindexed:
                 yield key, rows[key]
         self._due_table.delete_entries(stale)
 
-    def _confirm_unindexed(self, times: dict[bytes, bytes]) -> list[bytes]:
+    def _confirm_unindexed(self, times: Mapping[bytes, bytes | None]) -> list[bytes]:
         """Return the keys of rows without an entry for their due times, verified by a second read."""
         unindexed = self._find_unindexed(times)
         if not unindexed:
             return []
-        again = self._fetch_rows(unindexed, [self._source.time_column], RowBudget(1_000, 1 << 22))
-        return self._find_unindexed(
-            {key: times[key] for key, row in again.items() if row[self._source.time_column].value == times[key]}
-        )
+        columns, _, _ = self._source.read_plan(INDEXED_FIELDS)
+        again = self._fetch_rows(unindexed, columns, RowBudget(1_000, 1 << 22))
+        return self._find_unindexed({key: times[key] for key, row in again.items() if self._time_of(row) == times[key]})
 
     def find_missing_rows(self, rows: Sequence[tuple[str, int]]) -> list[str]:
         """Return the keys of those ``rows`` (key, due time in ms) that have no entry."""
@@ -213,9 +294,10 @@ class HBaseDueIndex(DueIndex):
         rows = 0
         source = self._source
         budget = RowBudget(1_000, 1 << 20)
-        for found in TableScanner(source.gateways, source.table, KeySpan(b"", b""), budget, [source.time_column]):
+        columns, _, _ = source.read_plan(INDEXED_FIELDS)
+        for found in TableScanner(source.gateways, source.table, KeySpan(b"", b""), budget, columns):
             rows += len(found)
-            for key in self._find_unindexed({row.row: row.columns[source.time_column].value for row in found}):
+            for key in self._find_unindexed({row.row: self._time_of(row.columns) for row in found}):
                 report(f"row {key.decode('utf-8', 'replace')} has no matching entry in the index")
         return rows
 
@@ -244,3 +326,36 @@ class HBaseDueIndex(DueIndex):
 def _bucket_span(bucket: int, first: bytes, stop: bytes) -> KeySpan:
     head = bytes((bucket,))
     return KeySpan(head + first, head + stop if stop else bytes((bucket + 1,)))
+
+
+def _is_due(cell: bytes | None, spans: Sequence[TimeSpan]) -> bool:
+    """Return whether a due time is within ``spans``; a missing or invalid one may be."""
+    return cell is None or len(cell) != _LONG.size or any(_LONG.unpack(cell)[0] in span for span in spans)
+
+
+def _due_filter(column: bytes, spans: Sequence[TimeSpan]) -> bytes | None:
+    """Return a filter for the rows due within ``spans``, and those without a due time; None where it cannot be written.
+
+    HBase compares bytes without sign: a negative time, which is due, sorts after all others. A cell of another length
+    can only be dropped if it sorts into the gap between the spans.
+    """
+    ordered = sorted(spans)
+    if not ordered or len(ordered) > 2 or ordered[0].first > 0 or ordered[0].last < 0:
+        return None
+    family, _, qualifier = column.partition(b":")
+    name = b"'%s','%s'" % (family.replace(b"'", b"''"), qualifier.replace(b"'", b"''"))
+    next_due = ordered[1].first if len(ordered) == 2 else _LONG.unpack(b"\x7f" + b"\xff" * 7)[0]
+
+    def condition(sign: bytes, time: int) -> bytes:
+        value = _LONG.pack(time).replace(b"'", b"''")
+        return b"SingleColumnValueFilter(%s,%s,'binary:%s',false,true)" % (name, sign, value)
+
+    return condition(b"<=", ordered[0].last) + b" OR " + condition(b">=", next_due)
+
+
+def _key_between(one: bytes, other: bytes) -> bytes:
+    """Return a random key between two keys."""
+    low, high = sorted((one, other))
+    common = next((at for at, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), min(len(low), len(high)))
+    ends = [int.from_bytes(key[common : common + 8].ljust(8, b"\0")) for key in (low, high)]
+    return low[:common] + random.SystemRandom().randrange(ends[0], ends[1] + 1).to_bytes(8)

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Self
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import StoreError
+from nutch2py.errors import ConfigurationError, StoreError
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import RecordField
 from nutch2py.table.data_store import DataStore, R, RowCells, check_comparable, table_name_error
@@ -18,7 +18,7 @@ from nutch2py.table.hbase.due_table import DueTable
 from nutch2py.table.hbase.gora_mapping import ColumnMapping, column_mapping
 from nutch2py.table.hbase.hbase_admin import await_enabled, create_table, new_table_families
 from nutch2py.table.hbase.hbase_batch import HBaseBatch
-from nutch2py.table.hbase.hbase_due_index import HBaseDueIndex, PageTableSource
+from nutch2py.table.hbase.hbase_due_index import CHECKS, HBaseDueIndex, PageTableSource
 from nutch2py.table.hbase.hbase_due_update import HBaseDueUpdater
 from nutch2py.table.hbase.regions import KEYS_ONLY_FILTER, region_hosts, region_spans, split_points, to_key_span
 from nutch2py.table.hbase.thrift_client.gateway_connection import GatewayConnection
@@ -54,7 +54,7 @@ class HBaseStore(DataStore[R]):
         self._table = table.encode()
         self._families: frozenset[bytes] | None = None
         self._budgets: dict[frozenset[bytes] | None, RowBudget] = {}
-        self._keeps_due_index, self._full_scan_days = False, 0.0
+        self._keeps_due_index, self._full_scan_days, self._is_due_checked_exactly = False, 0.0, True
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, location: str) -> Self:
@@ -67,6 +67,10 @@ class HBaseStore(DataStore[R]):
         store = cls(record, table_name, location, gateways, column_mapping(conf, record), table)
         store._keeps_due_index = conf.get_bool("hbase.due.index", False)
         store._full_scan_days = conf.get_float("hbase.due.look.days", 7.0)
+        check = conf.get_trimmed("hbase.due.check", "exact")
+        if check not in CHECKS:
+            raise ConfigurationError(f"hbase.due.check is {check!r}: choose one of {', '.join(CHECKS)}")
+        store._is_due_checked_exactly = check == "exact"
         return store
 
     def _fetch_families(self) -> frozenset[bytes] | None:
@@ -275,9 +279,15 @@ class HBaseStore(DataStore[R]):
         if not self._has_due_times:
             return super().due_index()
         source = PageTableSource(
-            self._gateways, self._table, self._due_time_column(), self._read_plan, self._region_starts
+            self._gateways,
+            self._table,
+            self._due_time_column(),
+            self._read_plan,
+            lambda: region_spans(self._gateways, self._table, to_key_span(KeyRange())),
         )
-        return HBaseDueIndex(source, self._due_table(), self._keeps_due_index, self._full_scan_days)
+        return HBaseDueIndex(
+            source, self._due_table(), self._keeps_due_index, self._full_scan_days, self._is_due_checked_exactly
+        )
 
     def _read_plan(self, fields: frozenset[RecordField]) -> tuple[list[bytes], RowBudget, Callable[[CellRow], R]]:
         """Return the columns of ``fields``, the row budget, and a function from a row to a record."""
@@ -289,11 +299,6 @@ class HBaseStore(DataStore[R]):
 
         columns = selection.requested_columns or []
         return columns, self._budget(columns), make_record
-
-    def _region_starts(self, count: int) -> list[bytes]:
-        """Return the start keys of up to ``count`` regions."""
-        spans = region_spans(self._gateways, self._table, to_key_span(KeyRange()))
-        return [spans[len(spans) * number // count].start for number in range(count)][:: max(1, count // len(spans))]
 
     def compare_and_set(self, key: str, field: RecordField, expected: bytes | None, new: bytes | None) -> bool:
         """Set one cell if it holds ``expected``, by ``checkAndPut`` under the row lock of the region server.
