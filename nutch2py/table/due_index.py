@@ -175,6 +175,12 @@ class DueIndexReader(_DueIndexAccess):
     def record_full_scan(self, row_count: int) -> None:
         """Record a scan of the whole table and its number of rows."""
 
+    def add_rows_without_time(self, keys: Sequence[str]) -> None:
+        """Note that these rows are about to be written without a due time; they may not exist yet, and count as due.
+
+        Only an index that another table holds needs it; a row that has a due time is not harmed.
+        """
+
     def invalidate(self, reason: str) -> None:
         """Mark the index as unusable until it is rebuilt: a reader has found rows that it lacks."""
 

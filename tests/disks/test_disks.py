@@ -1,4 +1,4 @@
-"""Commands on small disks in the short form: some sizes of some commands, on each file system that can be mounted."""
+"""Commands on small disks in the short form: some sizes of some commands, on tmpfs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,11 @@ from nutch2py.errors import StoreError
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
 from tests.disks.disk_sweep import COMMANDS, Sweep, draw_sizes, find_trouble
-from tests.disks.small_disk import KINDS, SmallDisk, can_mount
+from tests.disks.small_disk import SmallDisk, can_mount
 from tests.jobs import crawl
 
-SIZES = {
-    "tmpfs": [("inject", 12), ("inject", 80), ("createtable", 3), ("updatehostdb", 9), ("index", 20), ("fetch", 6)],
-    "ext4": [("createtable", 9), ("importtable", 20), ("index again", 18)],
-    "xfs": [("createtable", 9), ("hostinject", 14), ("exporttable", 0)],
-}
-"""Commands and free pages."""
+SIZES = [("inject", 12), ("inject", 80), ("createtable", 3), ("updatehostdb", 9), ("index", 20), ("fetch", 6)]
+"""Commands and free pages on tmpfs; what ext4 and XFS need differs between kernels (``scripts/test disks``)."""
 
 
 @pytest.fixture(scope="module")
@@ -35,15 +31,14 @@ def site() -> Iterator[crawl.Site]:
         yield served
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_full_disk_ends_command_with_promised_exit_code(kind: str, folder: Path, site: crawl.Site) -> None:
-    if not can_mount(kind, folder):
-        pytest.skip(f"{kind} cannot be made and mounted here")
-    with SmallDisk(kind, folder / kind) as disk:
+def test_full_disk_ends_command_with_promised_exit_code(folder: Path, site: crawl.Site) -> None:
+    if not can_mount("tmpfs", folder):
+        pytest.skip("no tmpfs can be mounted here")
+    with SmallDisk("tmpfs", folder / "tmpfs") as disk:
         sweep = Sweep(folder / "stages", disk, site)
         if not (folder / "stages" / "before-end").exists():
             sweep.make_stages()
-        for number, (name, free) in enumerate(SIZES[kind]):
+        for number, (name, free) in enumerate(SIZES):
             outcome = sweep.run(name, free, number % 2 == 0)
             assert outcome.trouble == "", outcome
             assert outcome.code in (4, 5), outcome

@@ -92,4 +92,4 @@ def test_partial_files_of_killed_server_are_removed(client: Client, tmp_path: Pa
         os.utime(folder / name, (time.time() - age,) * 2)
     assert [each["id"] for each in client.get("/api/v1/seeds")] == ["a"]
     client.request("POST", "/api/v1/seeds", {"id": "b", "urls": []})
-    assert sorted(path.name for path in folder.iterdir()) == [".c.json.12345678", "a.json", "b.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [".c.json.12345678", ".lock", "a.json", "b.json"]

@@ -257,6 +257,11 @@ def test_malicious_cached_page_makes_no_request(server, browser, elsewhere, fram
     page.content, page.content_type = HOSTILE.format(there=there).encode(), "text/html"
     with open_store(server.conf, WebPage).batch() as batch:
         batch.put("org.hostile:http/", page)
+    with IndexWriters(server.conf) as writers:  # only documents of the index have a copy
+        writers.write(
+            doc("org.hostile:http/", url="http://hostile.org/", host="hostile.org", title="", content="words")
+        )
+        writers.commit()
     address = f"{server.url}cached{'' if framed else '/view'}?id=org.hostile:http/"
     browser.get(address)
     if framed:

@@ -81,6 +81,7 @@ class BatchWriterJob(TableJob[BatchWriterParameters]):
                     put_list_entry(batch, batch_id, partition_of_key(partition), order, key)
                     rows.append((key, moved))
             rows.sort()
+            self.store.due_index().add_rows_without_time([key for key, moved in rows if moved])
             with self.write_batch() as batch:
                 for key, moved in rows:
                     page = WebPage({}, frozenset())

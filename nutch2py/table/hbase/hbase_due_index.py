@@ -180,6 +180,11 @@ class HBaseDueIndex(DueIndex):
         """Record a full scan."""
         self._due_table.record_full_scan(row_count)
 
+    def add_rows_without_time(self, keys: Sequence[str]) -> None:
+        """Write entries of time 0."""
+        if keys and self._is_enabled and self._due_table.state() is not None:
+            self._due_table.add_entries(make_entry_key(encode_text(key), slot_of_cell(None)) for key in keys)
+
     def invalidate(self, reason: str) -> None:
         """Mark the index as invalid until it is rebuilt."""
         self._due_table.invalidate(reason)

@@ -12,15 +12,18 @@ import re
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import URLFilter
 
-_URL, _URL_WITHOUT_UNDERSCORES = (
-    re.compile(
+
+def _compile_pattern(label: str) -> re.Pattern[str]:
+    """Return the pattern of a valid URL; ``label``: the characters of the labels before the top-level domain."""
+    return re.compile(
         r"[A-Za-z]+://"
         rf"(?:([0-9]{{1,3}}(?:\.[0-9]{{1,3}}){{3}}(?=[:/?#]|\Z))|(?:[{label}]+\.)+([A-Za-z][A-Za-z0-9\-]+))(?::[0-9]{{1,5}})?"
         r"(/[\-\w:@&=+,.!/~*'%$;()]*)?(\?[!\"$-~]*)?(?:#[!-~]*)?",
         re.ASCII,
     )
-    for label in (r"A-Za-z0-9\-_", r"A-Za-z0-9\-")
-)
+
+
+_URL, _URL_WITHOUT_UNDERSCORES = _compile_pattern(r"A-Za-z0-9\-_"), _compile_pattern(r"A-Za-z0-9\-")
 _PATH_LIKE = re.compile(r"[\-\w:@&?=+,.!/~*'%$;()]*", re.ASCII)
 _DOTS, _SLASHES = re.compile(r"(?=\.\.)"), re.compile(r"(?=//)")
 
@@ -32,12 +35,11 @@ class UrlValidator(URLFilter):
 
     def __init__(self, conf: Configuration) -> None:
         self._max_tld = conf.get_int("urlfilter.tld.length", 0)
-        with_underscores = conf.get_bool("urlfilter.validator.underscores", True)
-        self._match = (_URL if with_underscores else _URL_WITHOUT_UNDERSCORES).fullmatch
+        self._with_underscores = conf.get_bool("urlfilter.validator.underscores", True)
 
     def filter(self, url: str) -> str | None:
         """Return the URL if it is valid, else None."""
-        match = self._match(url)
+        match = _URL.fullmatch(url) if self._with_underscores else _URL_WITHOUT_UNDERSCORES.fullmatch(url)
         if match is None:
             return None
         address, tld, path, query = match.groups()
