@@ -154,6 +154,6 @@ def test_doctor_full_disk_is_reported(user: User, site: ScriptedSite, tmp_path: 
         findings((out / "json").read_text()),
         doctor,
     )
-    assert "no space left" in first
+    assert "no space left" in first.lower()  # the text of the table or of the index, whichever met the limit
     assert f"{disk}/data" in first
     assert "free some space" in first
