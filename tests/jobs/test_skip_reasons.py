@@ -32,7 +32,7 @@ HARMLESS = {
     },
     "ParserStatus": {"sitemap_urls", "redirect", "skipped", "notfetched", "success", "notparsed"},
     "IndexerStatus": {"added", "deleted"},
-    "updatedb": {"pages_not_fetched", "links", "pages", "rows_linked", "rows_new", "rows_written"},
+    "updatedb": {"pages_not_fetched", "links", "pages", "rows_linked", "rows_new", "rows_written", "sitemaps_found"},
     "table": set(),
 }  # fmt: skip
 """Counters without skipped URLs: work done, and work for the next run of the command."""
