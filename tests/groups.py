@@ -29,7 +29,8 @@ GROUPS = {
     "kill": ("jobs/test_killed_jobs",),
     "solr": (
         "indexer/test_elastic", "indexer/test_solr", "indexer/test_solr_crawl", "kill/test_solr",
-        "search/test_query_suite", "search/test_near_misses", "search/test_solr_handler", "search/test_solr_search",
+        "search/test_query_suite", "search/test_human_queries", "search/test_near_misses", "search/test_solr_handler",
+        "search/test_solr_search",
         "server/test_search_api", "server/test_search_page_all_indexes", "server/test_browser",
         "server/test_rejected_requests", "server/test_hostile_queries",
         "test_ranking_solr",

@@ -227,7 +227,7 @@ READING: dict[str, Callable[[Crawl], Any]] = {
     "overview": lambda crawl: crawl.overview(),
 }
 MAKING = {"inject", "freegen", "import_", "hostinject"}
-ELSEWHERE = {"search", "solrdedup", "close", "for_console"}
+ELSEWHERE = {"search", "solrdedup", "close", "for_console", "for_server"}
 """Search of the index, or None."""
 
 

@@ -113,6 +113,7 @@ def test_tests_kill_only_through_kills() -> None:
         "tests.soak.soak_run: process.kill",  # that of a process which may have ended
         "tests.test_crawl_process: os.kill",  # the process itself, which continues
         "tests.test_image: server.send_signal",  # of a server that is only asked to end
+        "tests.test_parent_exit: os.kill",  # of a parent whose child has to end by itself
         "tests.test_scripts: os.kill",  # of a script, its exit code is checked
         "tests.test_services: crawl.send_signal",  # at a page that is under way: its server knows
     ]

@@ -168,6 +168,7 @@ SLEEPERS = {
     "nutch2py.mapreduce.task_progress": "watches the driver",
     "nutch2py.mapreduce.runners.local_runners": "gives tasks time to end",
     "nutch2py.rest.job_control.job_processes": "lets the kernel end processes that were killed",
+    "nutch2py.support.parent_exit": "looks whether the parent lives, where the kernel cannot report its end",
     "nutch2py.table.hbase.hbase_admin": "waits until a table that another is making is enabled",
 }
 """Modules that sleep, with the reason."""
