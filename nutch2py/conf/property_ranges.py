@@ -26,6 +26,14 @@ class NumberRange(NamedTuple):
         """Return whether a number is in the range; NaN and infinity are in none."""
         return math.isfinite(number) and self.low <= number <= self.high
 
+    def parse_integer(self, text: str | bytes) -> int | None:
+        """Return the whole number in a text, None for one out of the range and for any other text."""
+        try:
+            number = int(text)
+        except ValueError:
+            return None
+        return number if self.contains(number) else None
+
     def __str__(self) -> str:
         kind = "a whole number" if self.integer else "a number"
         return f"{kind} from {_format_bound(self.low)} to {_format_bound(self.high)}"

@@ -6,7 +6,6 @@ are specific to nutch2py.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
@@ -18,6 +17,7 @@ from nutch2py.parser.mime.mime_types import detect_content_type
 from nutch2py.records.cells import ProtocolStatus, encode_int
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code
+from nutch2py.support.clock import now_ms
 from nutch2py.url.filters.url_filters import REDIRECT, URLFilters
 from nutch2py.url.java_url import parse_relative, parse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
@@ -28,6 +28,7 @@ SUCCESS = ProtocolStatus(Code.SUCCESS)
 LOCAL_FAILURE = "local"
 """Second argument of the protocol status of a page that was not fetched for a reason of this machine."""
 LOCAL_RETRY_PROPERTY = "fetcher.local.failure.interval"
+"""Seconds until such a page is due again."""
 RENDERED = "rendered"
 """First argument of the protocol status of a rendered page; the limits that it reached follow."""
 ROBOTS_DENIED = ProtocolStatus(Code.ROBOTS_DENIED)
@@ -106,6 +107,11 @@ def get_crawl_status(status: ProtocolStatus) -> CrawlStatus:
         return CrawlStatus.RETRY
 
 
+def local_retry_ms(conf: Configuration) -> int:
+    """Return the time in ms after which a page with a local failure is due again (:data:`LOCAL_RETRY_PROPERTY`)."""
+    return 1000 * max(0, conf.get_int(LOCAL_RETRY_PROPERTY, 3600))
+
+
 def is_local_failure(status: ProtocolStatus | None) -> bool:
     """Return whether a stored protocol status is that of a failure of the crawler's own machine or configuration."""
     return status is not None and status.code in _LOCAL_CODES and status.args[1:] == (LOCAL_FAILURE,)
@@ -123,7 +129,7 @@ class PageUpdater:
         self._store_ip = conf.get_bool("store.ip.address", False)
         self._screenshots = conf.get_trimmed("browser.screenshot", "none") != "none"
         self._store_response_time = conf.get_bool("http.store.responsetime", True)
-        self._local_retry_ms = max(0, conf.get_int(LOCAL_RETRY_PROPERTY, 3600)) * 1000
+        self._local_retry_ms = local_retry_ms(conf)
 
     def get_redirect(self, url: str, status: ProtocolStatus) -> RedirectTarget | None:
         """Return the redirect target of a page, or None if its status is no redirect."""
@@ -145,7 +151,7 @@ class PageUpdater:
         """Set status, times and the fetch mark, which every processed page gets."""
         page.status = int(get_crawl_status(status))
         page.prev_fetch_time = page.fetch_time
-        page.fetch_time = int(time.time() * 1000)
+        page.fetch_time = now_ms()
         page.protocol_status = status
         batch = page.markers.get(Mark.GENERATE)
         if batch is not None:
@@ -160,7 +166,7 @@ class PageUpdater:
         is_new = not page.status  # of a Scrapy spider
         row = page if is_new else WebPage()
         row.protocol_status = ProtocolStatus(status.code, (*status.args[:1], LOCAL_FAILURE))
-        row.fetch_time = max(page.fetch_time, int(time.time() * 1000) + self._local_retry_ms)
+        row.fetch_time = max(page.fetch_time, now_ms() + self._local_retry_ms)
         if is_new:
             row.status = int(CrawlStatus.UNFETCHED)
         elif (batch := page.markers.get(Mark.GENERATE)) is not None:

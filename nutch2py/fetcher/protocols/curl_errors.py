@@ -7,10 +7,12 @@ import pycurl
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, RetryHint
 
 _WEIRD_SERVER_REPLY = pycurl.E_FTP_WEIRD_SERVER_REPLY  # CURLE_WEIRD_SERVER_REPLY under pycurl's older name
+PROXY_HANDSHAKE_CODE = 97
+"""CURLE_PROXY, missing in pycurl: the handshake with a SOCKS proxy failed."""
 FAILURE_KINDS = {
     pycurl.E_COULDNT_RESOLVE_HOST: FailureKind.DNS,
     pycurl.E_COULDNT_RESOLVE_PROXY: FailureKind.PROXY,
-    97: FailureKind.PROXY,  # CURLE_PROXY, missing in pycurl: the handshake with a SOCKS proxy
+    PROXY_HANDSHAKE_CODE: FailureKind.PROXY,
     pycurl.E_INTERFACE_FAILED: FailureKind.NETWORK,
     pycurl.E_OPERATION_TIMEDOUT: FailureKind.TIMEOUT,
     pycurl.E_GOT_NOTHING: FailureKind.CLOSED,

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pycurl
 
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
-from nutch2py.fetcher.protocols.curl_errors import FAILURE_KINDS, get_retry_hint
+from nutch2py.fetcher.protocols.curl_errors import FAILURE_KINDS, PROXY_HANDSHAKE_CODE, get_retry_hint
 from nutch2py.fetcher.protocols.fetch_response import (
     FailureKind,
     FetchFailure,
@@ -49,7 +49,6 @@ _FTP_STATUS = {
 _NO_SOCKET_CODES = frozenset({pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY})
 """libcurl codes that can mean a failed socket creation."""
 _CLOSED_CODES = frozenset({pycurl.E_GOT_NOTHING, pycurl.E_RECV_ERROR, pycurl.E_SEND_ERROR})
-_PROXY_HANDSHAKE_CODE = 97  # CURLE_PROXY, missing in pycurl
 _SOCKS_SERVER_FAILURES = frozenset({9, 19, 20, 21, 24})
 """Values of CURLINFO_PROXY_ERROR about the server: too long a host name, refused, failed, unreachable, TTL expired."""
 _UNSAFE_CHARACTERS = re.compile(r"[^\x21-\x7e]")  # not allowed in a request line
@@ -435,9 +434,9 @@ class CurlTransfer:
         """Return the failure if the proxy caused it, and not the server behind it."""
         curl, hint = self.curl, get_retry_hint(code, message)
         is_connected = curl.getinfo(pycurl.CONNECT_TIME) > 0 or curl.getinfo(pycurl.REQUEST_SIZE) > 0
-        if code == _PROXY_HANDSHAKE_CODE and int(curl.getinfo(pycurl.PROXY_ERROR)) in _SOCKS_SERVER_FAILURES:
+        if code == PROXY_HANDSHAKE_CODE and int(curl.getinfo(pycurl.PROXY_ERROR)) in _SOCKS_SERVER_FAILURES:
             return FetchFailure(FailureKind.CONNECT, message)
-        if code in (pycurl.E_COULDNT_RESOLVE_PROXY, _PROXY_HANDSHAKE_CODE) or (
+        if code in (pycurl.E_COULDNT_RESOLVE_PROXY, PROXY_HANDSHAKE_CODE) or (
             not is_connected and code in (pycurl.E_COULDNT_CONNECT, pycurl.E_OPERATION_TIMEDOUT)
         ):
             if socket_error := self._socket_error or probe_socket_error():

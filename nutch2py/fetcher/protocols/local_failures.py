@@ -112,9 +112,8 @@ def find_local_failure(
                 return FetchFailure(FailureKind.PROXY, describe_proxy_failure(refusal))
         if isinstance(cause, OSError) and (failure := _from_errno(cause)):
             return failure
-    if any(excluded_errors):
-        return FetchFailure(FailureKind.ADDRESS_FILTER, str(next(iter(excluded_errors))))
-    return None
+    excluded = next(iter(excluded_errors), None)
+    return None if excluded is None else FetchFailure(FailureKind.ADDRESS_FILTER, str(excluded))
 
 
 def _from_errno(error: OSError) -> FetchFailure | None:

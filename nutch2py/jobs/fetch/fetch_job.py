@@ -204,14 +204,10 @@ class HostSettingsReader:
     def _parse_number(host: str, name: str, value: bytes | None, allowed: NumberRange) -> int | None:
         if value is None:
             return None
-        try:
-            number = int(value)
-        except ValueError:
-            number = -1
-        if allowed.contains(number):
-            return number
-        warn(f"host table: {name} of {host} is {value!r}, which is not {allowed}: ignored")
-        return None
+        number = allowed.parse_integer(value)
+        if number is None:
+            warn(f"host table: {name} of {host} is {value!r}, which is not {allowed}: ignored")
+        return number
 
 
 def _find_shared_host(conf: Configuration, batch_id: str, queue_mode: str, other_holder: LockHolder) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import LocalFailuresError
+from nutch2py.fetcher.output.page_updater import LOCAL_RETRY_PROPERTY, local_retry_ms
 from nutch2py.fetcher.protocols.address_filter import EXCLUDE_PROPERTY, INCLUDE_PROPERTY
 from nutch2py.fetcher.protocols.fetch_response import LOCAL_KINDS, FailureKind
 from nutch2py.jobs.monitoring.counter_totals import CounterTotals
@@ -11,7 +12,6 @@ from nutch2py.mapreduce.driver import JobResult
 from nutch2py.support.formatting import format_duration
 
 SHARE_PROPERTY = "fetcher.local.failure.share"
-RETRY_PROPERTY = "fetcher.local.failure.interval"
 _DESCRIPTIONS = {
     FailureKind.ADDRESS_FILTER: "blocked by the address filter",
     FailureKind.DNS_UNAVAILABLE: "no DNS server answered (http.dns.servers)",
@@ -33,10 +33,11 @@ def describe_local_failures(conf: Configuration, totals: CounterTotals) -> str:
     reasons = "; ".join(
         f"{count:,} {_describe_kind(conf, kind)}" for kind, count in sorted(kinds.items(), key=lambda each: -each[1])
     )
-    interval = format_duration(1000 * max(0, conf.get_int(RETRY_PROPERTY, 3600)))
+    interval = format_duration(local_retry_ms(conf))
     return (
         f"{totals.local_failure_count:,} of {totals.attempted_count:,} pages not fetched for reasons of this machine "
-        f"or its configuration: {reasons}. They keep their status and are due again in {interval} ({RETRY_PROPERTY})"
+        f"or its configuration: {reasons}. They keep their status and are due again in {interval} "
+        f"({LOCAL_RETRY_PROPERTY})"
     )
 
 

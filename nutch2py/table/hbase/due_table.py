@@ -67,9 +67,14 @@ class DueTableState(NamedTuple):
     invalid_reason: str = ""
 
 
+def time_of_cell(cell: bytes | None) -> int | None:
+    """Return the due time (ms since 1970) of a cell; None if the cell is missing or invalid."""
+    return int(_TIME.unpack(cell)[0]) if cell is not None and len(cell) == _TIME.size else None
+
+
 def slot_of_cell(cell: bytes | None) -> bytes:
     """Return the slot for the cell of a due time; invalid cells count as time 0, so that generate reads the row."""
-    return slot_of(_TIME.unpack(cell)[0] if cell is not None and len(cell) == _TIME.size else 0)
+    return slot_of(time_of_cell(cell) or 0)
 
 
 def make_entry_key(key: bytes, slot: bytes) -> bytes:

@@ -25,7 +25,7 @@ from nutch2py.support.clock import MS_PER_DAY, now_ms
 from nutch2py.table.due_index import REBUILD_HINT, DueIndex, RowStatistics, TimeSpan, slot_of
 from nutch2py.table.hbase import due_table
 from nutch2py.table.hbase.column_selection import CellRow
-from nutch2py.table.hbase.due_table import BUCKETS, DueTable, DueTableEntry, make_entry_key, slot_of_cell
+from nutch2py.table.hbase.due_table import BUCKETS, DueTable, DueTableEntry, make_entry_key, slot_of_cell, time_of_cell
 from nutch2py.table.hbase.regions import KEYS_ONLY_FILTER
 from nutch2py.table.hbase.thrift_client.hbase_errors import SERVER_ERRORS, to_store_error
 from nutch2py.table.hbase.thrift_client.hbase_scan import KeySpan, RowBudget, TableScanner, read_rows
@@ -335,7 +335,8 @@ def _bucket_span(bucket: int, first: bytes, stop: bytes) -> KeySpan:
 
 def _is_due(cell: bytes | None, spans: Sequence[TimeSpan]) -> bool:
     """Return whether a due time is within ``spans``; a missing or invalid one may be."""
-    return cell is None or len(cell) != _LONG.size or any(_LONG.unpack(cell)[0] in span for span in spans)
+    time = time_of_cell(cell)
+    return time is None or any(time in span for span in spans)
 
 
 def _due_filter(column: bytes, spans: Sequence[TimeSpan]) -> bytes | None:
@@ -349,7 +350,7 @@ def _due_filter(column: bytes, spans: Sequence[TimeSpan]) -> bytes | None:
         return None
     family, _, qualifier = column.partition(b":")
     name = b"'%s','%s'" % (family.replace(b"'", b"''"), qualifier.replace(b"'", b"''"))
-    next_due = ordered[1].first if len(ordered) == 2 else _LONG.unpack(b"\x7f" + b"\xff" * 7)[0]
+    next_due = ordered[1].first if len(ordered) == 2 else (1 << 63) - 1
 
     def condition(sign: bytes, time: int) -> bytes:
         value = _LONG.pack(time).replace(b"'", b"''")
