@@ -125,17 +125,16 @@ def run_job(
             f"{job_class.__name__} takes {job_class.parameters_class.__name__}, not {type(job_parameters).__name__}"
         )
     check_store_reachable(conf, runner, job_class, job_parameters)
-    if runner != "inline":
-        return _run_with_mrjob(
-            job_class, conf, splits, job_parameters, runner, title, expected_rows, reducers, output_dir
-        )
-    limit_malloc_memory()
+    is_inline = runner == "inline"
+    if is_inline:
+        limit_malloc_memory()
     try:
         return _run_with_mrjob(
             job_class, conf, splits, job_parameters, runner, title, expected_rows, reducers, output_dir
         )
     finally:
-        release_unused_memory()
+        if is_inline:
+            release_unused_memory()
 
 
 def _run_with_mrjob(

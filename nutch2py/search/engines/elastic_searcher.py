@@ -26,7 +26,6 @@ from nutch2py.search.engines.server_searcher import (
     ServerSearcher,
     server_field,
 )
-from nutch2py.search.hybrid.hybrid_ranker import Neighbours
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     FILTER_SCORE,
@@ -103,9 +102,6 @@ class ElasticSearcher(ServerSearcher):
             for name in request.facets
         }
         return EngineResult(int(response["hits"]["total"]["value"]), hits, next_cursor, facets)
-
-    def _find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
-        raise NotImplementedError
 
     def _similar_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
         fuzzy = [

@@ -141,9 +141,9 @@ class PlanSearcher(ABC):
     def _explain_words(self, query: str, document_id: str) -> str | None:
         """Return the explanation of a score by words; None when no word matches the document."""
 
-    @abstractmethod
     def _find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
-        """Return the documents nearest to a vector, each with its cosine as score."""
+        """Return the documents nearest to a vector, each with its cosine as score: none in an index without vectors."""
+        return []
 
     @abstractmethod
     def close(self) -> None:

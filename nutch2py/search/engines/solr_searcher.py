@@ -28,7 +28,6 @@ from nutch2py.search.engines.server_searcher import (
     ServerSearcher,
     server_field,
 )
-from nutch2py.search.hybrid.hybrid_ranker import Neighbours
 from nutch2py.search.query.freshness import Freshness
 from nutch2py.search.query.query_plan import (
     FILTER_SCORE,
@@ -94,9 +93,6 @@ class SolrSearcher(ServerSearcher):
         }
         total = int(response["response"]["numFound"])
         return EngineResult(total, hits, "" if next_cursor == request.cursor else next_cursor, facets)
-
-    def _find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
-        raise NotImplementedError
 
     def _similar_documents(self, term: str, distance: int, limit: int) -> list[dict[str, Any]]:
         if not term.isalnum():

@@ -18,6 +18,7 @@ from nutch2py.search.query.query_plan import Correction, IndexTerm
 from nutch2py.search.results.search_results import field_values
 from nutch2py.search.suggestions.homophones import iter_homophones
 from nutch2py.search.suggestions.word_edits import edit_distance, iter_edits
+from nutch2py.support.bounded_cache import BoundedDict
 
 _MIN_FREQUENCY_RATIO = 100  # of that similar word
 _MIN_WORD_LENGTH, _MAX_WORD_LENGTH = 3, 40  # letters; a word of three letters may only lack one
@@ -32,6 +33,7 @@ _SAMPLE_DOCUMENTS = 4  # documents of a term, read for the spelling of its words
 _MAX_SIMILAR_DOCUMENTS = 15
 _MAX_TEXT_CHARACTERS = 20_000  # of a document
 _MAX_CACHED_WORDS = 10_000
+_MAX_CACHED_TEXT = 64  # characters of a Chinese text whose homophones are cached
 _MAX_SCORE_GAP = 3.0  # between the best candidate and others that are searched, too
 _COST_WEIGHT = 5.0  # of an edit
 _FREQUENCY_WEIGHT = 0.3  # of the logarithm of the number of documents
@@ -84,7 +86,7 @@ class SpellingCorrector:
         self._languages = frozenset(languages) | {"en"}
         self._latin_codes: list[str] = []
         self._corrections: dict[tuple[str, int], tuple[Correction, ...]] = {}
-        self._homophones: dict[str, str] = {}
+        self._homophones = BoundedDict(self._replace_homophones, _MAX_CACHED_WORDS, _MAX_CACHED_TEXT)
 
     def find_corrections(self, word: str, frequency: int = 0) -> tuple[Correction, ...]:
         """Return words of the index that ``word`` was probably meant to be, the best first.
@@ -111,12 +113,7 @@ class SpellingCorrector:
         A word of two to four characters is replaced where one homophone is in the index, or one in far more documents
         than the others.
         """
-        found = self._homophones.get(text)
-        if found is None:
-            if len(self._homophones) >= _MAX_CACHED_WORDS:
-                self._homophones.clear()
-            found = self._homophones[text] = self._replace_homophones(text)
-        return found
+        return self._homophones[text]
 
     def _replace_homophones(self, text: str) -> str:
         corrected = text
