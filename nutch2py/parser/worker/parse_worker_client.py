@@ -296,7 +296,7 @@ class _WorkerProcess:
             raise
 
     def used_seconds(self) -> float:
-        """Return the CPU time of the process in seconds; by the clock where the system does not tell it.
+        """Return the CPU time of the process in seconds; without a CPU clock per process, the time by the wall clock.
 
         The process itself is not asked: a hostile page may control it.
         """
