@@ -139,6 +139,8 @@ def test_slow_clients_harm_no_other_and_are_not_reset(framing_server: HttpServer
             connection = socket.create_connection(("127.0.0.1", framing_server.address[1]), timeout=30)
             slow.append(stack.enter_context(connection))
             connection.sendall(sent)
+            if sent.startswith(SECOND):  # before the response, the server would wait, and not the client
+                assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
         assert honest_statuses(framing_server, 8) == [201] * 8
         closed = []
         for connection in slow:
