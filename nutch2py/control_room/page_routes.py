@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from nutch2py.charts.chart import read_stylesheet
-from nutch2py.control_room import actions
-from nutch2py.control_room.change_watcher import crawl_fingerprint
+from nutch2py.control_room import form_actions
+from nutch2py.control_room.crawl_fingerprint import crawl_fingerprint
 from nutch2py.control_room.page_responses import PAGE_HEADERS, TemplatePage, render_error_page, render_page
 from nutch2py.control_room.templates import read_asset
 from nutch2py.control_room.views import ControlRoomViews, DoctorView, NotFoundError, SearchQualityView
@@ -60,7 +60,7 @@ def control_room_routes(authorizer: Authorizer, shutdown_key: str) -> list[BaseR
         *(Route(path, _endpoint(authorizer, path, view, views)) for path, view in pages.items()),
         Route("/crawl/control_room.css", partial(_serve_asset, css, "text/css; charset=utf-8")),
         Route("/crawl/control_room.js", partial(_serve_asset, script, "text/javascript; charset=utf-8")),
-        *actions.action_routes(authorizer),
+        *form_actions.action_routes(authorizer),
         Route("/crawl/events", partial(_events, authorizer, poller, shutdown_key)),
     ]
 

@@ -17,7 +17,7 @@ CHECKS: dict[str, Check] = {
     "disk": machine_checks.check_disks,
     "memory": machine_checks.check_memory,
     "open files": machine_checks.check_open_files,
-    "DNS": machine_checks.check_dns,
+    "DNS": network_checks.check_dns,
     "clock": job_log_checks.check_clock,
     "table": service_checks.check_tables,
     "hosts": network_checks.check_hosts,

@@ -1,8 +1,7 @@
-"""Checks of the machine: versions, disk space, memory, open files and DNS."""
+"""Checks of the machine: versions, disk space, memory and open files."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import platform
 import resource
@@ -13,7 +12,6 @@ from pathlib import Path
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.doctor.check_result import CheckResult, error_result, ok_result, warning_result
-from nutch2py.fetcher.protocols.dns import DnsCache
 from nutch2py.support.disk_errors import probe_disk, temp_dir_unavailable_error
 from nutch2py.support.formatting import format_bytes
 from nutch2py.table.store_factory import store_location
@@ -24,7 +22,6 @@ LOW_DISK_BYTES = 1 << 30
 _LOW_MEMORY_BYTES = 1 << 30
 _FULL_DISK_BYTES = 64 << 20
 _RESERVED_FILES = 200
-_TEST_HOST = "www.iana.org"
 
 
 def check_version(_: Configuration) -> Iterator[CheckResult]:
@@ -92,30 +89,3 @@ def check_open_files(conf: Configuration) -> Iterator[CheckResult]:
         yield error_result("open files", f"{message}: raise the limit (ulimit -n {required}), or lower the threads")
     else:
         yield ok_result("open files", f"limit: {'none' if limit == resource.RLIM_INFINITY else limit} per process")
-
-
-def check_dns(conf: Configuration) -> Iterator[CheckResult]:
-    """Check that host names can be resolved."""
-    if conf.get_trimmed("http.proxy.host"):
-        yield ok_result("DNS", "resolved by the proxy (http.proxy.host)")
-        return
-    dns = DnsCache.from_conf(conf)
-    servers = conf.get_trimmed("http.dns.servers") or "the system resolver"
-    if not dns.uses_cares:
-        yield ok_result("DNS", "resolved by the system (http.dns.resolver)")
-        return
-    try:
-        addresses = asyncio.run(_lookup(dns))
-    except OSError as error:
-        yield warning_result(
-            "DNS", f"{servers} cannot resolve {_TEST_HOST} ({error.strerror}): check the network, and http.dns.servers"
-        )
-    else:
-        yield ok_result("DNS", f"{servers} resolved {_TEST_HOST} to {addresses[0]}")
-
-
-async def _lookup(dns: DnsCache) -> tuple[str, ...]:
-    try:
-        return await dns.resolve(_TEST_HOST)
-    finally:
-        await dns.close()

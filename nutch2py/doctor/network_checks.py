@@ -1,4 +1,4 @@
-"""Checks of the way to the pages: the hosts of the table against the address filter, and the proxy."""
+"""Checks of the network: DNS, the hosts of the table against the address filter, and the proxy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,37 @@ from nutch2py.table import DataStore, KeyRange, open_store
 from nutch2py.url.keys import unreverse_url
 from nutch2py.url.url_parts import host_of
 
+_TEST_HOST = "www.iana.org"
 _MAX_HOSTS = 50  # of the table
 _MAX_NAMED_HOSTS = 3
 _LOOKUP_SECONDS, _CONNECT_SECONDS = 3.0, 5.0
+
+
+def check_dns(conf: Configuration) -> Iterator[CheckResult]:
+    """Check that host names can be resolved."""
+    if conf.get_trimmed("http.proxy.host"):
+        yield ok_result("DNS", "resolved by the proxy (http.proxy.host)")
+        return
+    dns = DnsCache.from_conf(conf)
+    servers = conf.get_trimmed("http.dns.servers") or "the system resolver"
+    if not dns.uses_cares:
+        yield ok_result("DNS", "resolved by the system (http.dns.resolver)")
+        return
+    try:
+        addresses = asyncio.run(_lookup(dns))
+    except OSError as error:
+        yield warning_result(
+            "DNS", f"{servers} cannot resolve {_TEST_HOST} ({error.strerror}): check the network, and http.dns.servers"
+        )
+    else:
+        yield ok_result("DNS", f"{servers} resolved {_TEST_HOST} to {addresses[0]}")
+
+
+async def _lookup(dns: DnsCache) -> tuple[str, ...]:
+    try:
+        return await dns.resolve(_TEST_HOST)
+    finally:
+        await dns.close()
 
 
 def check_hosts(conf: Configuration) -> Iterator[CheckResult]:

@@ -22,7 +22,7 @@ from nutch2py.errors import NutchError, StoreError
 from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
 from nutch2py.joblog.job_liveness import OWN_RUNNING_IDS
 from nutch2py.joblog.job_log_store import delete_old_entries, encode_entry, entry_key
-from nutch2py.joblog.metrics_push import export_metrics
+from nutch2py.joblog.metrics_export import export_metrics
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.mapreduce.step_events import STEP_LISTENER
 from nutch2py.records.webpage import DerivedRow

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nutch2py.control_room.change_watcher import crawl_fingerprint
+from nutch2py.control_room.crawl_fingerprint import crawl_fingerprint
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.errors import InputError, NutchError, StoreError
 from nutch2py.mapreduce.task_progress import decode_error

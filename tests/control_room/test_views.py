@@ -20,7 +20,7 @@ import pytest
 from starlette.routing import Route
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.control_room.change_watcher import crawl_fingerprint
+from nutch2py.control_room.crawl_fingerprint import crawl_fingerprint
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage

@@ -12,7 +12,7 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
-from nutch2py.doctor import machine_checks
+from nutch2py.doctor import machine_checks, network_checks
 from nutch2py.doctor.check_result import CheckStatus
 from nutch2py.doctor.check_runner import CHECKS, run_checks
 from tests.conftest import MAP_SIZE, ROOT
@@ -110,10 +110,10 @@ def test_names_are_resolved_by_configured_servers(folder: Path) -> None:
     conf = Configuration.load(overrides={"http.dns.timeout": "1"})
     with name_server() as server:
         conf.set("http.dns.servers", server.address)
-        assert [finding.status for finding in machine_checks.check_dns(conf)] == [CheckStatus.OK]
+        assert [finding.status for finding in network_checks.check_dns(conf)] == [CheckStatus.OK]
         assert server.names()
     conf.set("http.dns.servers", "127.0.0.1:1")
-    (finding,) = machine_checks.check_dns(conf)
+    (finding,) = network_checks.check_dns(conf)
     assert finding.status == CheckStatus.WARNING
     assert "check the network, and http.dns.servers" in finding.message
 

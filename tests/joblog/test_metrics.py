@@ -152,7 +152,7 @@ def test_rules_dashboard_and_page_use_exported_metric_names(tmp_path: Path) -> N
 
 
 def test_prometheus_client_is_imported_only_for_metrics() -> None:
-    modules = "nutch2py.joblog.metrics_push, nutch2py.rest.server_metrics, nutch2py.crawl"
+    modules = "nutch2py.joblog.metrics_export, nutch2py.rest.server_metrics, nutch2py.crawl"
     code = f"import sys, {modules}; print('prometheus_client' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
 
