@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nutch2py.commands import COMMANDS, command_parser
+from nutch2py.commands import COMMAND_GROUPS, COMMANDS, command_parser
 from nutch2py.commands.command import suggest_match
 from nutch2py.commands.nutch_class_names import resolve_command
 from nutch2py.conf.redaction import redact
@@ -43,13 +43,15 @@ def all_command_parsers() -> dict[str, argparse.ArgumentParser]:
 
 def _usage() -> str:
     width = max(map(len, COMMANDS))
-    lines = [f"  {name:{width}}  {command.summary}" for name, command in COMMANDS.items()]
+    lines = ["Usage: nutch2py COMMAND [options]", "where COMMAND is one of:"]
+    for title, names in COMMAND_GROUPS.items():
+        lines += ["", f"{title}:", *(f"  {name:{width}}  {COMMANDS[name].summary}" for name in names)]
     return "\n".join(
         [
-            "Usage: nutch2py COMMAND [options]",
-            "where COMMAND is one of:",
             *lines,
+            "",
             "Most commands print help when invoked with --help.",
+            "Begin with: nutch2py crawl https://your.site/ && nutch2py search WORDS",
         ]
     )
 

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from nutch2py.cli import all_command_parsers, main
+from nutch2py.commands import COMMANDS
 from nutch2py.commands.nutch_class_names import commands_by_class, resolve_command
 from tests.conftest import ROOT
 from tests.facts.nutch_commands import FACTS_FILE
@@ -118,3 +119,10 @@ def test_nutch_2_class_name_runs_its_command(name: str, capsys: pytest.CaptureFi
 def test_unknown_class_name_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["org.apache.nutch.crawl.Other"]) == 255
     assert "there is no command org.apache.nutch.crawl.Other" in capsys.readouterr().err
+
+
+def test_list_of_commands_shows_each_command_once_in_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 1
+    shown = re.findall(r"^  ([a-z]\w*)  ", capsys.readouterr().out, re.MULTILINE)
+    assert sorted(shown) == sorted(COMMANDS)
+    assert shown[:3] == ["crawl", "search", "serve"]

@@ -1,6 +1,6 @@
 """The commands: names and options of Nutch 2, and GNU-style long options. They contain no logic of their own.
 
-Exports: ``COMMANDS``, ``Arguments``, ``Command``, ``command_parser``, ``command.suggest_match``,
+Exports: ``COMMANDS``, ``COMMAND_GROUPS``, ``Arguments``, ``Command``, ``command_parser``, ``command.suggest_match``,
 ``nutch_class_names.resolve_command``.
 """
 
@@ -18,7 +18,7 @@ from nutch2py.commands import (
 )
 from nutch2py.commands.command import Arguments, Command, CommandParser
 
-__all__ = ["COMMANDS", "Arguments", "Command", "command_parser"]
+__all__ = ["COMMANDS", "COMMAND_GROUPS", "Arguments", "Command", "command_parser"]
 
 _MODULES = (
     crawl_command,
@@ -31,6 +31,29 @@ _MODULES = (
     setup_commands,
 )
 COMMANDS: dict[str, Command] = {name: command for module in _MODULES for name, command in module.COMMANDS.items()}
+
+COMMAND_GROUPS: dict[str, tuple[str, ...]] = {
+    "To begin": ("crawl", "search", "serve"),
+    "Rounds of a crawl, job by job": (
+        "inject", "generate", "freegen", "fetch", "parse", "updatedb", "pagerank", "dedup", "index", "clean",
+    ),
+    "What the table holds": (
+        "readdb", "readlinkdb", "report", "domainstats", "protocolstats", "crawlcomplete", "nodedumper", "webgraph",
+    ),
+    "Hosts": ("hostinject", "updatehostdb", "readhostdb"),
+    "Search quality": ("searchlog", "evaluate"),
+    "Try one URL": ("parsechecker", "indexchecker", "filterchecker", "normalizerchecker", "robotsparser"),
+    "Care of tables": (
+        "createtable", "checktable", "dueindex", "unlock", "exporttable", "importtable", "copytable", "mergedb",
+    ),
+    "Set-up and operation": (
+        "init", "doctor", "jobs", "showproperties", "token", "plugin", "package", "completion", "version",
+    ),
+    "Names of Nutch 2": (
+        "solrindex", "solrdedup", "solrclean", "elasticindex", "nutchserver",
+    ),
+}  # fmt: skip
+"""The commands by purpose, as the list of commands shows them: each stands in one group."""
 
 
 def command_parser(name: str) -> CommandParser:

@@ -128,7 +128,10 @@ def log_rejected_job(conf: Configuration, scope: LockScope, batch_id: str = "") 
 def require_crawl_table(store: DataStore[WebPage]) -> None:
     """Raise :class:`StoreError` when the crawl does not exist."""
     if not store.exists():
-        raise StoreError(f"there is no table {store.name} at {store.location}: inject seeds first, or correct -crawlId")
+        raise StoreError(
+            f"there is no table {store.name} at {store.location}: run nutch2py crawl or inject first, "
+            "or correct -crawlId"
+        )
 
 
 def _is_known_batch(store: DataStore[WebPage], batch_lists: BatchListStore, batch_id: str, mark: Mark) -> bool:

@@ -103,7 +103,7 @@ class RestContext:
         """Return the configuration for reading a crawl; raise HttpError when the crawl has no table."""
         conf = self.reading_configuration(crawl_id, configuration)
         if not open_store(conf, WebPage).exists():
-            raise HttpError(HTTPStatus.NOT_FOUND, f"crawl {crawl_id!r} not found: inject seeds first")
+            raise HttpError(HTTPStatus.NOT_FOUND, f"crawl {crawl_id!r} not found: start a crawl or inject seeds first")
         return conf
 
     def open_crawl_reader(self, crawl_id: str, configuration: str) -> CrawlReader:

@@ -319,13 +319,13 @@ def test_index_folder_is_next_to_table(conf, tmp_path):
 
 
 def test_missing_index_error_names_command(conf):
-    with pytest.raises(IndexingError, match=r"no index found in .*: run nutch2py index first"):
+    with pytest.raises(IndexingError, match=r"no index found in .*: run nutch2py crawl or index first"):
         search(conf, "word")
 
 
 def test_empty_index_error_names_command(conf):
     EmbeddedIndexWriter(conf).prepare(conf, {}, False)
-    with pytest.raises(IndexingError, match="is empty: run nutch2py index first"):
+    with pytest.raises(IndexingError, match="is empty: run nutch2py crawl or index first"):
         search(conf, "word")
 
 

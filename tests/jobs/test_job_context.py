@@ -38,7 +38,7 @@ def test_missing_crawl_is_rejected_and_nothing_created(
     assert run(conf, words, "-crawlId", "mistyped") == 4
     error = capsys.readouterr().err
     assert "there is no table mistyped_webpage at embedded:" in error
-    assert "inject seeds first, or correct -crawlId" in error
+    assert "run nutch2py crawl or inject first, or correct -crawlId" in error
     assert sorted(tmp_path.rglob("*")) == before
 
 

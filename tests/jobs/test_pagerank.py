@@ -305,7 +305,7 @@ def test_pagerank_command_and_readdb_show_ranks(conf, tmp_path, capsys):
 
 
 def test_missing_table_is_rejected(conf):
-    with pytest.raises(StoreError, match="inject seeds first"):
+    with pytest.raises(StoreError, match="crawl or inject first"):
         pagerank(conf)
 
 

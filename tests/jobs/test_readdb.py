@@ -97,7 +97,7 @@ def test_batches_are_listed(crawl: Configuration, capsys: pytest.CaptureFixture[
 
 def test_missing_table_is_rejected(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(conf, "readdb", "-stats") == 4
-    assert "inject seeds first" in capsys.readouterr().err
+    assert "crawl or inject first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["out.jsonl", "out.jsonl.gz"])

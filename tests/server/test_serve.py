@@ -212,8 +212,8 @@ def test_missing_index_log_names_fix(conf, capsys):
     with running(conf) as made:
         response, body = get(made, "/?q=x")
     assert response.status == 503
-    assert "run nutch2py index first" not in body
-    assert "run nutch2py index first" in capsys.readouterr().err
+    assert "run nutch2py crawl or index first" not in body
+    assert "run nutch2py crawl or index first" in capsys.readouterr().err
 
 
 def test_port_in_use_is_named_in_error(server):

@@ -237,7 +237,7 @@ class IndexDirectory:
     def open(self) -> tantivy.Index:
         """Open the index for searching; raise IndexingError with advice when it does not exist."""
         if not self.exists:
-            raise IndexingError(f"no index found in {self.path}: run nutch2py index first")
+            raise IndexingError(f"no index found in {self.path}: run nutch2py crawl or index first")
         self.check_version()
         return self._open()
 

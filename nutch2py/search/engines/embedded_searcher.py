@@ -209,7 +209,7 @@ class EmbeddedSearcher(PlanSearcher):
         """Nothing to close: files are closed with the last searcher of their commit."""
 
     def _find_problem(self) -> str:
-        return "" if self.count() else f"the index {self.index_dir.path} is empty: run nutch2py index first"
+        return "" if self.count() else f"the index {self.index_dir.path} is empty: run nutch2py crawl or index first"
 
     def _find(self, request: HitRequest) -> EngineResult:
         plan, start = request.plan, request.start

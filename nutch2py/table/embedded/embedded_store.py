@@ -77,7 +77,8 @@ class EmbeddedStore(DataStore[R]):
             return found
         if not self.exists():
             raise StoreError(
-                f"there is no table {self._where}: inject seeds first, or correct storage.data.store or -crawlId"
+                f"there is no table {self._where}: run nutch2py crawl or inject first, "
+                "or correct storage.data.store or -crawlId"
             )
         self.close()
         self._files = found = table_files.acquire(self._path, self._map_size, self._where)

@@ -185,5 +185,6 @@ def table_disabled_error(table: str, where: str) -> StoreError:
 def table_missing_error(table: str, where: str) -> StoreError:
     """Return the error for a table that does not exist."""
     return StoreError(
-        f"there is no table {table} at {where}: inject seeds first, or correct storage.data.store or -crawlId"
+        f"there is no table {table} at {where}: run nutch2py crawl or inject first, "
+        "or correct storage.data.store or -crawlId"
     )
