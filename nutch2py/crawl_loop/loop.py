@@ -14,7 +14,7 @@ from nutch2py.crawl import Crawl
 from nutch2py.crawl_loop.crawl_plan import ROUND_URLS, CrawlPlan, CrawlScope
 from nutch2py.crawl_loop.crawl_session import CrawlSession, open_crawl_session
 from nutch2py.crawl_loop.link_changes import LinkChanges
-from nutch2py.crawl_loop.seed_arguments import SeedArgument, check_seeds, resolve_seeds
+from nutch2py.crawl_loop.seed_arguments import SeedArgument, check_seeds, own_site_delay_hint, resolve_seeds
 from nutch2py.errors import DeletionsRefusedError, NothingFetchedError, NutchError
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.batches.batch_lists import BatchState
@@ -103,6 +103,8 @@ class CrawlLoop:
         for seed in failing:
             self._view.on_warning(seed.problem)
         self._check_filters()
+        if hint := own_site_delay_hint(self.seeds, conf):
+            self._view.print_line(hint)
         self._pending_seeds = [*self.seeds]
         with self._crawl, raise_on_sigterm(), use_reporter(self._reporter), open_crawl_session(conf) as self._session:
             self._inject_seeds()

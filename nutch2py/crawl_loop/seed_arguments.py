@@ -126,6 +126,17 @@ def check_seeds(seeds: list[SeedArgument], conf: Configuration) -> list[SeedArgu
     return asyncio.run(_check_hosts(seeds, DnsCache.from_conf(conf), AddressFilter.from_conf(conf)))
 
 
+def own_site_delay_hint(seeds: Iterable[SeedArgument], conf: Configuration) -> str:
+    """Return what shortens a crawl whose seeds are all on this machine or network, "" for other crawls."""
+    delay = conf.get_float("fetcher.server.delay", 5.0)
+    if delay < 1 or not all(host_of(seed.url).startswith(_HTTP_HOST_PREFIXES) for seed in seeds):
+        return ""
+    return (
+        f"requests to one host are {delay:g} s apart (fetcher.server.delay); on a site of your own that bears more: "
+        "-D fetcher.server.delay=0"
+    )
+
+
 async def _check_hosts(seeds: list[SeedArgument], dns: DnsCache, address_filter: AddressFilter) -> list[SeedArgument]:
     try:
         hosts = {host_of(seed.url) for seed in seeds if urlsplit(seed.url).scheme in _HOST_SCHEMES}

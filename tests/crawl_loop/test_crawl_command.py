@@ -12,6 +12,8 @@ import pytest
 
 from nutch2py import Crawl, WebPage
 from nutch2py.cli import main
+from nutch2py.conf.configuration import Configuration
+from nutch2py.crawl_loop.seed_arguments import own_site_delay_hint, resolve_seeds
 from tests.conftest import MAP_SIZE
 from tests.processes import HEEDING, wait_until
 from tests.site.server import Reply, ScriptedSite
@@ -64,6 +66,21 @@ def test_site_is_crawled_and_searchable_as_summary_says(
     command = next(line for line in said.splitlines() if "nutch2py report" in line).split()
     assert main(command[1:]) == 0
     assert re.search("<p>[0-9]+ pages of 1 host, [0-9]+ % fetched", Path(command[-1]).read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("words", "delay", "hinted"),
+    [
+        (["http://127.0.0.1:9/", "http://localhost:9/"], "5.0", True),
+        (["http://[::1]:9/"], "1.5", True),
+        (["http://127.0.0.1:9/"], "0.5", False),
+        (["http://127.0.0.1:9/", "http://www.example.org/"], "5.0", False),
+    ],
+)
+def test_crawl_of_own_machine_names_the_delay(words: list[str], delay: str, hinted: bool) -> None:
+    conf = Configuration.load(overrides={"fetcher.server.delay": delay})
+    hint = own_site_delay_hint(resolve_seeds(words, conf), conf)
+    assert (f"{float(delay):g} s apart (fetcher.server.delay)" in hint) is hinted
 
 
 @pytest.mark.parametrize(
