@@ -39,7 +39,6 @@ def test_robots_meta_cases(cases: Callable[[str], list[dict[str, Any]]]) -> None
         ("10;URL=/y", 10, "http://h/y"),
         ("5;y.html", 5, "http://h/d/y.html"),
         ("30", 30, BASE),
-        ("-1;url=z", -1, "http://h/d/z"),
         ("3; url=javascript:x()", 3, BASE),
         ("x; url=z", None, None),
         ("", None, None),

@@ -1,4 +1,7 @@
-"""Feeds (RSS, Atom, RDF): entries become outlinks with titles, summaries become text. Other XML becomes plain text."""
+"""Feeds (RSS, Atom, RDF) and lists of feeds (OPML). Other XML becomes plain text.
+
+Entries become outlinks with titles, summaries become text.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,8 @@ _TEXT_TAGS = frozenset(
         "category", "info", "body", "fullitem", "abstract",
     }
 )  # fmt: skip
+# characters that HTML reads as windows-1252 (the table of numeric references), which feeds made from it contain
+_WINDOWS_1252 = {code: bytes([code]).decode("cp1252", "ignore") or chr(code) for code in range(0x80, 0xA0)}
 _HIDDEN_TAGS = frozenset({"script", "style"})
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-zA-Z#][a-zA-Z0-9]{1,30};")
 
@@ -30,7 +35,7 @@ class FeedParser(DocumentParser):
     Each entry adds an outlink with the entry's title; the feed's own link has the feed's title.
     """
 
-    content_types = r"application/(?:rss|atom|rdf)\+xml"
+    content_types = r"application/(?:rss|atom|rdf)\+xml|text/x-opml"
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read a feed; malformed XML is read as far as possible."""
@@ -39,7 +44,7 @@ class FeedParser(DocumentParser):
             reader.handle_event(event)
         if not reader.root:
             raise UnreadableDocumentError("no XML")
-        reader.end_entry()
+        reader.finish()
 
 
 class _FeedReader:
@@ -50,17 +55,25 @@ class _FeedReader:
         self._text: list[str] = []
         self._title = ""
         self._links: list[str] = []
+        self._id_url = ""  # of an entry: its id where that is a URL
         self._text_depth = 0  # of the open text element: markup inside belongs to it
         self._base = document.base
         self._has_markup = False  # whether the text element contains child elements
         self._is_base64 = False
         self._hidden_depth = 0  # number of open elements that hide their text
 
+    def finish(self) -> None:
+        """Keep the text element and the entry that are still open: the feed was cut off within them."""
+        if self._text_depth:
+            del self._path[self._text_depth :]
+            self._end_element(self._path[-1])
+        self.end_entry()
+
     def handle_event(self, event: XmlEvent) -> None:
         """Process one event."""
         if event.kind == "text":
             if not self._hidden_depth:
-                self._text.append(event.text)
+                self._text.append(event.text.translate(_WINDOWS_1252))
         elif event.kind == "start":
             self._start_element(event)
         else:
@@ -82,12 +95,22 @@ class _FeedReader:
         if name in _ENTRY_TAGS:
             self.end_entry()
         self._text = []
-        if name in _TEXT_TAGS:
+        if name in _TEXT_TAGS and not (name == "body" and self.root == "opml"):
             self._text_depth, self._has_markup, self._is_base64 = len(self._path), False, _is_base64(event.attributes)
         if name == "link" and event.attributes.get("rel", "alternate") in ("alternate", "related"):
             self._add_link(event.attributes.get("href", ""))
+        elif name == "outline":
+            self._add_outline(event.attributes)
         elif name in ("item", "channel"):  # Channel Definition Format
             self._add_link(event.attributes.get("HREF", event.attributes.get("href", "")))
+
+    def _add_outline(self, attributes: Mapping[str, str]) -> None:
+        """Add an element of OPML 2.0: its text, and links to a feed, a site or another document."""
+        self._title = attributes.get("text") or attributes.get("title", "")
+        self._document.add_text(self._title)
+        for name in ("xmlUrl", "htmlUrl", "url"):
+            self._add_link(attributes.get(name, ""))
+        self.end_entry()
 
     def _end_element(self, name: str) -> None:
         parent = self._path[-2] if len(self._path) > 1 else ""
@@ -109,8 +132,11 @@ class _FeedReader:
         elif not self._text_depth:
             target = "".join(self._text).strip()
             is_link = name == "link" and parent not in ("image", "textInput", "textinput")
-            if is_link or (name == "guid" and not self._links and target.startswith(("http://", "https://"))):
+            is_id = name == "guid" or (name == "id" and parent in _ENTRY_TAGS)  # of RSS, of Atom
+            if is_link:
                 self._add_link(target)
+            elif is_id and target.startswith(("http://", "https://")):
+                self._id_url = target
             if name in _ENTRY_TAGS:
                 self.end_entry()
             self._text = []
@@ -122,10 +148,12 @@ class _FeedReader:
             self._links.append(resolve_target(self._base, target.strip()))
 
     def end_entry(self) -> None:
-        """Add the links of the current entry with its title as anchor."""
+        """Add the links of the current entry with its title as anchor; without links its id, if that is a URL."""
+        if not self._links and self._id_url:
+            self._add_link(self._id_url)
         for target in dict.fromkeys(self._links):
             self._document.add_link(target, self._title)
-        self._links, self._title = [], ""
+        self._links, self._title, self._id_url = [], "", ""
 
 
 def _is_base64(attributes: Mapping[str, str]) -> bool:

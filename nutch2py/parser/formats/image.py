@@ -13,6 +13,7 @@ from nutch2py.parser.formats.document_parser import (
     UnreadableDocumentError,
     join_nonempty,
 )
+from nutch2py.parser.formats.heif import is_heif, read_heif
 from nutch2py.records.webpage import WebPage
 
 _PHOTOSHOP_HEADER = b"Photoshop 3.0\0"
@@ -74,7 +75,7 @@ _MAX_TOTAL_TEXT = 1 << 20  # characters of all texts of an image: compressed one
 class ImageParser(DocumentParser):
     """Stores width, height, EXIF, IPTC and comments as metadata; description, keywords and comments also as text."""
 
-    content_types = r"image/(?:png|jpeg|gif|webp|bmp|tiff)"
+    content_types = r"image/(?:png|jpeg|gif|webp|bmp|tiff|heic|avif)"
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read an image; the first bytes decide its format."""
@@ -88,8 +89,10 @@ class ImageParser(DocumentParser):
                     reader(content, document)
                     break
             else:
-                raise UnreadableDocumentError("no image of a known format")
-        except (struct.error, IndexError) as error:
+                if not is_heif(content):
+                    raise UnreadableDocumentError("no image of a known format")
+                _read_heif(content, document)
+        except (struct.error, IndexError, ValueError) as error:
             raise UnreadableDocumentError(f"image: {error}") from None
         for name in ("dc:description", "dc:subject"):
             document.add_text(document.metadata.get(name, ""))
@@ -188,6 +191,13 @@ def _read_webp(content: bytes, document: ParsedDocument) -> None:
     else:
         raw = content[24:30]
         _set_size(document, int.from_bytes(raw[:3], "little") + 1, int.from_bytes(raw[3:6], "little") + 1)
+
+
+def _read_heif(content: bytes, document: ParsedDocument) -> None:
+    width, height, exif = read_heif(content)
+    read_exif(exif, document)
+    if width and height:  # of the image itself: EXIF may have the size of the sensor
+        _set_size(document, width, height)
 
 
 def _read_tiff(content: bytes, document: ParsedDocument) -> None:

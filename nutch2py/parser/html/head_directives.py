@@ -15,9 +15,9 @@ from nutch2py.url.url_parts import resolve_url
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-# the shared declarative refresh steps of the HTML standard; -1 as in Nutch
+# the shared declarative refresh steps of the HTML standard: a negative time is none
 _REFRESH_CONTENT = re.compile(
-    r"[\t\n\f\r ]*+(-?[0-9]*+)(?:(?<=[0-9])|(?=\.))[0-9.]*+(?:$|(?=[;,\t\n\f\r ]))[\t\n\f\r ]*+[;,]?[\t\n\f\r ]*+"
+    r"[\t\n\f\r ]*+([0-9]*+)(?:(?<=[0-9])|(?=\.))[0-9.]*+(?:$|(?=[;,\t\n\f\r ]))[\t\n\f\r ]*+[;,]?[\t\n\f\r ]*+"
     r"(?:url[\t\n\f\r ]*+=[\t\n\f\r ]*+)?+(?:\"([^\"]*+)|'([^']*+)|(.*+))",
     re.IGNORECASE | re.DOTALL,
 )
@@ -119,7 +119,7 @@ def _apply_refresh(tags: HTMLMetaTags, content: str, url: str, base: str, encodi
     found = _REFRESH_CONTENT.match(content)
     if found is None or len(found[1]) > _MAX_SECONDS_DIGITS:
         return
-    seconds = int(found[1]) if found[1].strip("-") else 0
+    seconds = int(found[1] or 0)
     target = (found[2] or found[3] or found[4] or "").strip()
     tags.refresh_time = seconds
     tags.refresh_href = (_resolve_href(base, target, encoding) if target else None) or url

@@ -14,13 +14,20 @@ _MAGIC_SAMPLE_BYTES = 8192
 _TEXT_SAMPLE_BYTES = 512
 # bytes that text does not contain: control characters except white space and escape
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\x0b\f\r\x1b"))
-HTML_TYPE = "text/html"
-_MARKUP_TYPES = frozenset({"application/xml", HTML_TYPE, PLAIN_TEXT})  # the root element may name a subtype
+HTML_TYPE, XML_TYPE = "text/html", "application/xml"
+_MARKUP_TYPES = frozenset({XML_TYPE, HTML_TYPE, PLAIN_TEXT})  # the root element may name a subtype
 _STARTS_WITH_TAG = re.compile(rb"(?:\xef\xbb\xbf)?\s*<")
-_STARTS_AS_HTML = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*+<(?:!--|!doctype\s++html|html|head)", re.IGNORECASE)
+_STARTS_AS_HTML = re.compile(
+    rb"\A(?:\xef\xbb\xbf)?\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s++html|html|head)", re.IGNORECASE | re.DOTALL
+)
 _BINARY_SAMPLE_BYTES = 8
 _UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-_BEFORE_ROOT = re.compile(r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)", re.DOTALL | re.IGNORECASE)
+# the internal subset of a document type may contain brackets in quoted text
+_BEFORE_ROOT = re.compile(
+    r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*+\[(?:[^\]\"']++|\"[^\"]*+\"|'[^']*+')*+\]\s*+>"
+    r"|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)",
+    re.DOTALL | re.IGNORECASE,
+)
 _ROOT_ELEMENT = re.compile(r"\s*<(?:([\w.-]+):)?([\w.-]+)([^>]*)")
 
 
@@ -59,7 +66,7 @@ class MimeTypeResolver:
         if kinds[0] == HTML_TYPE and not _STARTS_WITH_TAG.match(head):
             kinds.append(PLAIN_TEXT)  # prose and source code mention HTML tags too
         elif kinds[0] == HTML_TYPE and not _STARTS_AS_HTML.match(head):
-            kinds.append("application/xml")  # books in XML have titles and tables too
+            kinds.append(XML_TYPE)  # books in XML have titles and tables too, and XML may begin with a comment
         for hint in (self.type_by_url(url), declared):
             if hint and any(self.table.is_instance_of(hint, kind) for kind in kinds):
                 kinds = [hint]

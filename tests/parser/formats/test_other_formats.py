@@ -10,6 +10,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from base64 import b85decode
 from binascii import b2a_base64, b2a_qp
 from email.message import EmailMessage
 
@@ -22,6 +23,7 @@ from nutch2py.parser.formats.feed import FeedParser, XmlParser
 from nutch2py.parser.formats.image import ImageParser
 from nutch2py.parser.formats.mail import MailParser
 from nutch2py.parser.formats.word.rtf import RtfParser
+from nutch2py.parser.mime.mime_types import detect_content_type
 from nutch2py.records.webpage import ParseStatusCode
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
@@ -89,6 +91,62 @@ def test_feed_entries_are_outlinks(body: bytes, base: str, conf: Configuration) 
 def test_feed_link_over_two_lines_is_joined(conf: Configuration) -> None:
     body = b"<rss version='2.0'><channel><item><title>t</title><link>http://h.test/a\n/b</link></item></channel></rss>"
     assert parse(FeedParser, body, conf).outlinks == [Outlink("http://h.test/a/b", "t")]
+
+
+@pytest.mark.parametrize(
+    ("body", "title", "text"),
+    [
+        (b"<rss><channel><title>Feed</title><item><title>Open ti", "Feed", "Feed\nOpen ti"),
+        (
+            b"<rss><channel><title>Feed</title><item><description>The sentence that is c",
+            "Feed",
+            "Feed\nThe sentence that is c",
+        ),
+        (b"<feed><title>Feed</title><entry><content type='xhtml'><div><p>One <b>wo", "Feed", "Feed\nOne wo"),
+        (b"<feed><title>The feed", "The feed", "The feed"),
+    ],
+)
+def test_open_element_of_cut_feed_is_kept(body: bytes, title: str, text: str, conf: Configuration) -> None:
+    found = parse(FeedParser, body, conf)
+    assert (found.title, found.text) == (title, text)
+
+
+def test_cut_link_of_feed_is_not_followed(conf: Configuration) -> None:
+    found = parse(FeedParser, b"<rss><channel><item><title>One</title><link>http://o.test/pa", conf)
+    assert (found.text, found.outlinks) == ("One", [])
+
+
+@pytest.mark.parametrize("dash", [b"&#146;", b"&#x92;", b"\xc2\x92", b"<![CDATA[\xc2\x92]]>"])
+def test_windows_characters_of_feeds_are_restored(dash: bytes, conf: Configuration) -> None:
+    found = parse(FeedParser, b"<rss><channel><title>It" + dash + b"s &#128; 5</title></channel></rss>", conf)
+    assert found.title == "It\u2019s \u20ac 5"
+
+
+@pytest.mark.parametrize(
+    ("entry", "target"),
+    [
+        ("<id>http://o.test/1</id>", "http://o.test/1"),
+        ("<id>http://o.test/1</id><link href='/2'/>", "http://h.test/2"),
+        ("<link href='/2'/><id>http://o.test/1</id>", "http://h.test/2"),
+        ("<id>https://o.test/1</id><link rel='edit' href='/2'/>", "https://o.test/1"),
+    ],
+)
+def test_id_of_atom_entry_without_link_is_its_link(entry: str, target: str, conf: Configuration) -> None:
+    found = parse(
+        FeedParser, f"<feed><id>http://o.test/</id><entry><title>T</title>{entry}</entry></feed>".encode(), conf
+    )
+    assert found.outlinks == [Outlink(target, "T")]
+
+
+def test_outlines_of_opml_are_outlinks(conf: Configuration) -> None:
+    body = b"""<!-- exported --><opml version='2.0'><head><title>My feeds</title></head><body><outline text='News'>
+<outline text='One' type='rss' xmlUrl='http://o.test/feed' htmlUrl='http://o.test/'/><outline title='Two' url='/two'/>
+</outline></body></opml>"""
+    found = parse(FeedParser, body, conf)
+    assert (found.title, found.text) == ("My feeds", "My feeds\nNews\nOne\nTwo")
+    assert found.outlinks == [
+        Outlink("http://o.test/feed", "One"), Outlink("http://o.test/", "One"), Outlink("http://h.test/two", "Two"),
+    ]  # fmt: skip
 
 
 def test_broken_feed_is_read_partially(conf: Configuration) -> None:
@@ -235,6 +293,41 @@ def test_iptc_keywords_and_captions_are_extracted(conf: Configuration) -> None:
     for end in range(14, len(segment)):
         cut = parse(ImageParser, samples.jpeg((0xED, b"Photoshop 3.0\0" + segment[:end])), conf)
         assert cut.major == ParseStatusCode.SUCCESS
+
+
+# 64 × 48 pixels with EXIF, as libheif writes them
+HEIC = zlib.decompress(
+    b85decode(
+        "c-mc2ze~eV5Wd&gl0mDWLj8fXi<V9;I20VLKNoTGA27bW*n^~bq@h+P1wq`LoCU#EM|BYWLv#?QP8}7Mc$Y?z9=Y6i-+k{cxd#B#PPnh@3MG(v"
+        "=u{YcXgL7l!Be3HJuB30H%KsOlp*xlJi30|WVHq<5RAlYFOp3V$IRy+vrb+`Y&dbo)p1HxPX<tL$qM`<1xwc27|XL7Lk|)qe4`FD#b?ygr`V#i"
+        "E5cyvEEdgl;p_YT9bnklrW3iE7!*;&0)rI>KQs5KnnlIZvJichi~Ldgyz_Q-cWc(md7=z{L1BmFnN{)Bd_1KgqtbVShIHG+4ngLSs4;A6mHcik"
+        "@uGAsonZd>auVYuL{ZdDmNBBSjZ7M*X;R3c_I~d|fJh&ujPx<#Neq;e@L6d$WxRauxa-*#-_m$dTo2?vHg3Y|<ziv(<)m}4H^pN!y>)JGLWwdH"
+        "QX(6V&XUiHg&6bbdG5WG-wl*%<Q-J54O_ma{Dy)b&$?uL"
+    )
+)
+AVIF = zlib.decompress(
+    b85decode(
+        "c-muNU{FXasVqn=%S>Yc0uY^>nP!-qnV9D5Xz0Yiz^Id(T9U{B0g4$ZIYm%5LqTS82?HA7E66O#1+y4|SSK?lKN-YvVPIeaivTg>EFi55<U@EN"
+        "K-vw69WyiYz)k?mNC7#iOi*(Y%M1*i^K<gSHcP@~fP`yBW*P`HfVC8*roo(%oKl<&wi0A%R%Ss_0g(32EJ)4=(ju9~1*uS#4nS-G!~zAG6`3Fb"
+        "W)2PxAjOkdX6W3=zylHzPR`FM%1h3v0Gh_jz}5g163;Big#`-G5*9|LW)>i`IyWT|6eesCNBR0PXaRW~3`~rCU~lmOu^OW_m<_VU1f<_lA-yOy"
+        "HBTWeGc_lLAvixbH9s$vL5P8iQ$n<U?;<8CUJfHUx#R7vk@x@qe{?{P;ruC=sAEOJuaztnZ*Tgj<)A140L2ti0s"
+    )
+)
+
+
+@pytest.mark.parametrize("body", [HEIC, AVIF, AVIF.replace(b"ftypavif", b"ftypmif1")])
+def test_heif_size_and_exif_are_extracted(body: bytes, conf: Configuration) -> None:
+    assert detect_content_type(None, "http://h.test/a", body, conf) in ("image/heic", "image/avif")
+    found = parse(ImageParser, body, conf)
+    assert (found.text, found.metadata["dc:creator"]) == ("A green field", b"Someone")
+    assert (found.metadata["tiff:ImageWidth"], found.metadata["tiff:ImageLength"]) == (b"64", b"48")
+
+
+def test_damaged_heif_never_fails(conf: Configuration) -> None:
+    for body in (HEIC, AVIF):
+        for at in range(12, len(body)):
+            for changed in (body[:at], body[:at] + b"\xff" + body[at + 1 :], body[:at] + b"\0" + body[at + 1 :]):
+                parse(ImageParser, changed, conf)
 
 
 @pytest.mark.parametrize("body", [b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF89a", b"BM", b"RIFF", b"II*\0", b"none"])
