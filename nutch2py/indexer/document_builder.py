@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from enum import Enum
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.indexer.filters.index_more import response_header
 from nutch2py.indexer.indexing_filters import IndexingFilters
 from nutch2py.interfaces import PageNotIndexableError
-from nutch2py.parser.robots_directives import reads_robots_header
+from nutch2py.parser.robots_directives import agent_names, parse_meta_robots, parse_x_robots_tag, reads_robots_header
 from nutch2py.records.document import NutchDocument, format_java_float
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
@@ -89,39 +89,30 @@ def duplicate_of(page: WebPage) -> str | None:
     return key if signature == (page.signature or b"").hex() else None
 
 
-def is_noindex(page: WebPage, agent: str = "", *, reads_header: bool = True) -> bool:
+def is_noindex(page: WebPage, agents: AbstractSet[str] = frozenset(), *, reads_header: bool = True) -> bool:
     """Return whether the page forbids indexing in its meta robots or in X-Robots-Tag.
 
-    ``noindex`` and ``none`` count; an X-Robots-Tag for another agent (``otherbot: noindex``) does not. Nutch's HTML
-    parser does not store the directive, but leaves title and text of such a page empty. So an HTML page with neither
-    counts as noindex; no query could match it anyway. ``reads_header``: whether X-Robots-Tag counts.
+    ``noindex`` and ``none`` count, read as the parser reads them; an X-Robots-Tag for another agent
+    (``otherbot: noindex``) does not. Nutch's HTML parser does not store the directive, but leaves title and text of
+    such a page empty. So an HTML page with neither counts as noindex; no query could match it anyway.
+
+    Args:
+        page: the page.
+        agents: names of this crawler (:func:`nutch2py.parser.robots_directives.agent_names`).
+        reads_header: whether X-Robots-Tag counts.
     """
     if page.content_type in _HTML_TYPES and not page.title and not page.text:
         return True
-    return has_noindex_directive(page, agent, reads_header=reads_header)
+    return has_noindex_directive(page, agents, reads_header=reads_header)
 
 
-def has_noindex_directive(page: WebPage, agent: str = "", *, reads_header: bool = True) -> bool:
+def has_noindex_directive(page: WebPage, agents: AbstractSet[str] = frozenset(), *, reads_header: bool = True) -> bool:
     """Return whether the stored meta robots or X-Robots-Tag of a page forbids indexing; see :func:`is_noindex`."""
     for key in ROBOTS_METADATA_KEYS:
         value = page.metadata.get(key)
-        if value and _has_noindex(value.decode("utf-8", "replace").replace("\t", ",")):
+        if value and "noindex" in parse_meta_robots(value.decode("utf-8", "replace")):
             return True
-    header = response_header(page, "X-Robots-Tag") if reads_header else None
-    if not header:
-        return False
-    scope, colon, rest = header.partition(":")
-    if (
-        colon
-        and "," not in scope
-        and scope.strip().lower() not in ("max-snippet", "max-image-preview", "unavailable_after")
-    ):
-        return scope.strip().lower() == agent.lower() != "" and _has_noindex(rest)
-    return _has_noindex(header)
-
-
-def _has_noindex(directives: str) -> bool:
-    return any(part.strip().lower() in ("noindex", "none") for part in directives.split(","))
+    return reads_header and "noindex" in parse_x_robots_tag(page.headers, agents)
 
 
 class DocumentBuilder:
@@ -137,7 +128,7 @@ class DocumentBuilder:
         self.delete_gone = conf.get_bool("indexer.delete", True)
         self.delete_noindex = conf.get_bool("indexer.delete.robots.noindex", True)
         self.delete_skipped = conf.get_bool("indexer.delete.skipped.by.indexingfilter", False)
-        self.agent = conf.get_trimmed("http.agent.name")
+        self.agents = agent_names(conf)
         self._reads_robots_header = reads_robots_header(conf)
         own: set[RecordField] = {
             WebPage.status,
@@ -152,8 +143,9 @@ class DocumentBuilder:
             own |= {WebPage.headers, WebPage.content_type, WebPage.title, WebPage.text}
         self.fields: frozenset[RecordField] = frozenset(own) | self.filters.fields | self.scoring.fields
 
-    def _is_noindex(self, page: WebPage) -> bool:
-        return is_noindex(page, self.agent, reads_header=self._reads_robots_header)
+    def is_noindex(self, page: WebPage) -> bool:
+        """Return whether the page forbids this crawler to index it."""
+        return is_noindex(page, self.agents, reads_header=self._reads_robots_header)
 
     def build(self, key: str, page: WebPage) -> NutchDocument | None:
         """Return the document of a row, None for a page that a filter drops, with noindex, or not parsed.
@@ -165,7 +157,7 @@ class DocumentBuilder:
             nutch2py.plugins.plugin_failures.PluginError: A filter fails.
 
         """
-        if not should_index(page) or (self.delete_noindex and self._is_noindex(page)):
+        if not should_index(page) or (self.delete_noindex and self.is_noindex(page)):
             return None
         try:
             return self._build_document(key, page)
@@ -188,7 +180,7 @@ class DocumentBuilder:
             return (IndexAction.DELETE if self.delete_gone and is_broken(page) else IndexAction.SKIP), None
         if duplicate_of(page) is not None:
             return IndexAction.DELETE, None
-        if self.delete_noindex and self._is_noindex(page):
+        if self.delete_noindex and self.is_noindex(page):
             return IndexAction.DELETE, None
         try:
             document = self._build_document(key, page)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from nutch2py.conf.configuration import Configuration
 from nutch2py.records.webpage import MetadataKey, WebPage
 
+_HEADER = "X-Robots-Tag"
 _VALUED_DIRECTIVES = frozenset({"max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"})
 # e.g. max-image-preview:none
 _VALUED_DIRECTIVE = re.compile(r"\bmax-[a-z-]{1,40}+[\t\n\f\r ]{0,9}:[\t\n\f\r ]{0,9}[^\t\n\f\r ,;]*+")
@@ -33,7 +34,7 @@ def parse_x_robots_tag(headers: Mapping[str, str], agent_names: Iterable[str]) -
     >>> sorted(parse_x_robots_tag({"X-Robots-Tag": "nofollow, otherbot: noindex, noarchive"}, ["mybot"]))
     ['nofollow']
     """
-    value = headers.get("X-Robots-Tag") or headers.get("x-robots-tag")
+    value = headers.get(_HEADER) or next((headers[name] for name in headers if name.lower() == _HEADER.lower()), "")
     if not value:
         return frozenset()
     mine = {name.lower() for name in agent_names}

@@ -18,7 +18,7 @@ from nutch2py.indexer.document_builder import has_noindex_directive, is_noindex
 from nutch2py.indexer.filters.index_basic import page_fetch_time
 from nutch2py.indexer.filters.index_html import decode_page_source
 from nutch2py.parser.html.html_limits import HtmlLimits
-from nutch2py.parser.robots_directives import caching_restriction, reads_robots_header
+from nutch2py.parser.robots_directives import agent_names, caching_restriction, reads_robots_header
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.search.query.query_language import iter_positive_texts, parse_query
@@ -109,10 +109,9 @@ def load_cached_page(conf: Configuration, key: str) -> CachedPage:
 
 def _forbids_indexing(conf: Configuration, page: WebPage) -> bool:
     """Return whether the next index job would delete the page's document for a robots directive."""
-    agent = conf.get_trimmed("http.agent.name")
     forbids = has_noindex_directive if page.parse_status is None else is_noindex  # an unparsed row has no text either
     return conf.get_bool("indexer.delete.robots.noindex", True) and forbids(
-        page, agent, reads_header=reads_robots_header(conf)
+        page, agent_names(conf), reads_header=reads_robots_header(conf)
     )
 
 

@@ -69,10 +69,18 @@ def test_only_parsed_non_redirecting_pages_are_indexed(builder, status, expected
         ({"headers": {"X-Robots-Tag": "otherbot: noindex"}}, False),
         ({"headers": {"X-Robots-Tag": "nutch-test: noindex"}}, True),
         ({"headers": {"X-Robots-Tag": "max-snippet: 3, noindex"}}, True),
+        ({"headers": {"X-Robots-Tag": "second-name: noindex"}}, True),
+        ({"headers": {"X-Robots-Tag": "otherbot: nofollow, second-name: none"}}, True),
+        ({"headers": {"X-Robots-Tag": "nofollow, otherbot: noindex"}}, False),
+        ({"headers": {"X-Robots-Tag": "nutch-test: nofollow, otherbot: none"}}, False),
+        ({"headers": {"X-Robots-Tag": "max-video-preview: 3, noindex"}}, True),
+        ({"headers": {"X-ROBOTS-TAG": "Second-Name: NoIndex"}}, True),
+        ({"metadata": {"robots": b"noindex; follow"}}, True),
+        ({"metadata": {"robots": b"max-image-preview:none"}}, False),
     ],
 )
 def test_noindex_in_meta_or_header_is_respected(values, expected):
-    assert is_noindex(page(**values), "nutch-test") is expected
+    assert is_noindex(page(**values), frozenset(("nutch-test", "second-name"))) is expected
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Self
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.document_builder import is_gone, is_noindex, should_index
 from nutch2py.jobs.batches.batch_lists import BatchState
+from nutch2py.parser.robots_directives import agent_names
 from nutch2py.records.cells import ParseStatus, decode_float
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, WebPage
 from nutch2py.table import TableQuery, open_store
@@ -161,7 +162,7 @@ def _is_to_be_found(page: WebPage, conf: Configuration) -> bool:
     status: ParseStatus | None = page.parse_status
     if status is None or page.markers.get(Mark.INDEX) is None or page.status == CrawlStatus.GONE:
         return False
-    return should_index(page) and not is_gone(page) and not is_noindex(page, conf.get_trimmed("http.agent.name"))
+    return should_index(page) and not is_gone(page) and not is_noindex(page, agent_names(conf))
 
 
 def sums(seen: Seen) -> tuple[float, float]:

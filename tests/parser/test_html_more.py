@@ -39,7 +39,8 @@ def stored(page: WebPage, found: Parse) -> WebPage:
     ("", set()), ("all", set()),
 ])  # fmt: skip
 def test_x_robots_tag_directives_are_parsed(value: str, found: set[str]) -> None:
-    assert parse_x_robots_tag({"X-Robots-Tag": value}, ["Nutch-Test"]) == found
+    for name in ("X-Robots-Tag", "x-robots-tag", "X-ROBOTS-TAG"):
+        assert parse_x_robots_tag({"Server": "x", name: value}, ["Nutch-Test"]) == found
 
 
 def test_x_robots_tag_equals_meta_element(conf: Configuration) -> None:
@@ -78,8 +79,8 @@ def test_x_robots_tag_can_be_ignored_as_in_nutch(conf: Configuration, media_type
     assert page.text
     assert dict(page.outlinks)
     assert MetadataKey.CACHING_FORBIDDEN not in page.metadata
-    assert not is_noindex(page, "x", reads_header=False)
-    assert is_noindex(page, "x")
+    assert not is_noindex(page, frozenset(("x",)), reads_header=False)
+    assert is_noindex(page, frozenset(("x",)))
 
 
 def test_x_robots_tag_applies_to_other_formats(conf: Configuration) -> None:

@@ -16,7 +16,7 @@ from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
 from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
-from nutch2py.parser.robots_directives import reads_robots_header
+from nutch2py.parser.robots_directives import agent_names, reads_robots_header
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery
@@ -57,7 +57,7 @@ class CleaningJob(TableJob[CleanParameters]):
         self.deletes_noindex = self.conf.get_bool("indexer.delete.robots.noindex", True)
         self.deletes_redirects = self.conf.get_bool("clean.redirects", True)
         self.reads_robots_header = reads_robots_header(self.conf)
-        self.agent_name = self.conf.get_trimmed("http.agent.name")
+        self.agents = agent_names(self.conf)
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Delete the documents of a split; commit unless ``-noCommit`` is set."""
@@ -86,8 +86,8 @@ class CleaningJob(TableJob[CleanParameters]):
     def _is_noindex(self, key: str, page: WebPage) -> bool:
         if page.content_type in _HTML_TYPES and not page.title:  # the only case that needs the text
             whole = self.store.get(key, _FIELDS_WITH_TEXT)
-            return whole is not None and is_noindex(whole, self.agent_name, reads_header=self.reads_robots_header)
-        return is_noindex(page, self.agent_name, reads_header=self.reads_robots_header)
+            return whole is not None and is_noindex(whole, self.agents, reads_header=self.reads_robots_header)
+        return is_noindex(page, self.agents, reads_header=self.reads_robots_header)
 
 
 def clean(conf: Configuration, commit: bool = True) -> JobResult:

@@ -14,7 +14,6 @@ from nutch2py.indexer.document_builder import (
     find_deletion_reason,
     is_broken,
     is_gone,
-    is_noindex,
     should_index,
 )
 from nutch2py.indexer.index_writers import IndexWriters
@@ -113,7 +112,7 @@ class IndexerJob(BaseIndexJob[IndexParameters]):
 
     def _find_exclusion(self, page: WebPage) -> str:
         """Return why a page that exists has no document."""
-        if should_index(page) and self.builder.delete_noindex and is_noindex(page, self.builder.agent):
+        if should_index(page) and self.builder.delete_noindex and self.builder.is_noindex(page):
             return "noindex"
         return "excluded"
 
