@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import socket
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pycurl
 import pytest
@@ -14,7 +16,7 @@ import pytest
 from nutch2py.errors import NutchError
 from nutch2py.fetcher.fetcher import Fetcher
 from nutch2py.fetcher.output.page_updater import is_local_failure
-from nutch2py.fetcher.protocols import local_failures
+from nutch2py.fetcher.protocols import ca_store, local_failures
 from nutch2py.fetcher.protocols.curl_errors import FAILURE_KINDS
 from nutch2py.fetcher.protocols.fetch_response import LOCAL_KINDS, FailureKind, FailureOrigin, FetchResponse
 from nutch2py.fetcher.protocols.local_failures import find_local_failure, find_proxy_refusal, is_network_failure
@@ -22,6 +24,7 @@ from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code
 from tests.fetcher.conftest import Crawl, item
+from tests.site.certificate import self_signed
 from tests.site.name_server import name_server
 from tests.site.server import Reply, ScriptedSite
 
@@ -285,3 +288,71 @@ def test_response_without_proxy_headers_is_of_server() -> None:
     assert find_proxy_refusal(FetchResponse("", 403)) == ""
     assert find_proxy_refusal(FetchResponse("", 200, [b"Proxy-Status: p; error=proxy_internal_error"])) == ""
     assert "407" in find_proxy_refusal(FetchResponse("", 407))
+
+
+def _store_of(kind: str, folder: Path) -> tuple[str, str]:
+    """Return SSL_CERT_FILE and SSL_CERT_DIR of a store without certificates."""
+    empty = folder / "store"
+    empty.mkdir()
+    (empty / "README").write_text("no certificate")
+    (empty / "unhashed.pem").write_text("-----BEGIN CERTIFICATE-----")
+    (folder / "empty.pem").write_text("")
+    (folder / "comments.pem").write_text("# none\n")
+    return {
+        "missing file": (str(folder / "none.pem"), ""),
+        "empty file": (str(folder / "empty.pem"), ""),
+        "file of comments": (str(folder / "comments.pem"), ""),
+        "folder as file": (str(empty), ""),
+        "missing folder": ("", str(folder / "none")),
+        "empty folder": ("", str(empty)),
+        "missing file and empty folder": (str(folder / "none.pem"), str(empty)),
+    }[kind]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["missing file", "empty file", "file of comments", "folder as file", "missing folder", "empty folder",
+     "missing file and empty folder"],
+)  # fmt: skip
+def test_page_without_trusted_certificates_on_this_machine_stays_due(
+    tmp_path: Path, crawl: Crawl, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    file, directory = _store_of(kind, tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", file)
+    monkeypatch.setenv("SSL_CERT_DIR", directory)
+    with ScriptedSite(certificate=self_signed(tmp_path, "a.test")) as tls_site:
+        page = fetch_known_page(crawl, tls_site.url("/p", "a.test"), http_tls_certificates_check="true")
+    assert_local(crawl, page, FailureKind.TLS_SETUP)
+    error = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    error.verify_message = "unable to get local issuer certificate"
+    failure = find_local_failure(error)
+    assert failure is not None
+    assert failure.kind is FailureKind.TLS_SETUP
+
+
+def test_page_without_trusted_certificates_of_the_system_stays_due(
+    tmp_path: Path, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(ca_store, "_FILES", ())
+    paths = ssl.get_default_verify_paths()._replace(openssl_cafile="", openssl_capath=str(tmp_path / "none"))
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
+    with ScriptedSite(certificate=self_signed(tmp_path, "a.test")) as tls_site:
+        page = fetch_known_page(crawl, tls_site.url("/p", "a.test"), http_tls_certificates_check="true")
+    assert_local(crawl, page, FailureKind.TLS_SETUP)
+
+
+def test_certificates_of_environment_are_trusted_and_others_are_of_server(
+    tmp_path: Path, crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_DIR", raising=False)
+    (tmp_path / "other").mkdir()
+    other = self_signed(tmp_path / "other", "a.test")
+    with ScriptedSite(certificate=self_signed(tmp_path, "a.test")) as tls_site:
+        monkeypatch.setenv("SSL_CERT_FILE", other)
+        page = fetch_known_page(crawl, tls_site.url("/p", "a.test"), http_tls_certificates_check="true")
+        assert_of_server(crawl, page, "exception_tls")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "a.test.pem"))
+        page = fetch_known_page(crawl, tls_site.url("/q", "a.test"), http_tls_certificates_check="true")
+        assert crawl.report.counters["exception_tls"] == crawl.report.counters["LOCAL_FAILURE"] == 0

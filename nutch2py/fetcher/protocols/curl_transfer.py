@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import pycurl
 
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
+from nutch2py.fetcher.protocols.ca_store import CaStore
 from nutch2py.fetcher.protocols.curl_errors import FAILURE_KINDS, PROXY_HANDSHAKE_CODE, get_retry_hint
 from nutch2py.fetcher.protocols.fetch_response import (
     FailureKind,
@@ -151,6 +152,8 @@ class CurlTransfer:
             curl.setopt(pycurl.TIMEOUT_MS, max(1, int(http.time_limit * 1000)))
         curl.setopt(pycurl.SSL_VERIFYPEER, int(http.check_certificates))
         curl.setopt(pycurl.SSL_VERIFYHOST, 2 if http.check_certificates else 0)
+        if http.check_certificates:
+            self._set_ca_store(CaStore.of_system())
         curl.setopt(pycurl.PROXY, "")  # ignore proxies of the environment
         curl.setopt(pycurl.DNS_CACHE_TIMEOUT, 60)
         curl.setopt(pycurl.HEADERFUNCTION, self._on_header)
@@ -161,6 +164,14 @@ class CurlTransfer:
         if http.address_filter:
             curl.setopt(pycurl.OPENSOCKETFUNCTION, self._open_socket)
         curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines(()))
+
+    def _set_ca_store(self, store: CaStore) -> None:
+        """Trust the authorities of a store, whichever one this build of libcurl would use."""
+        for option, path in ((pycurl.CAINFO, store.file), (pycurl.CAPATH, store.folder)):
+            if path:
+                self.curl.setopt(option, path)
+            else:
+                self.curl.unsetopt(option)
 
     def _encode_header_lines(self, more: tuple[str, ...]) -> list[bytes]:
         common = [f"{name}: {value}" for name, value in self._http.build_request_headers()]
@@ -427,6 +438,8 @@ class CurlTransfer:
             if not refused and not self._proxy_url and is_network_failure(error_number, self._addresses):
                 return FetchFailure(FailureKind.NETWORK, describe_network_failure(message))
             return FetchFailure(FailureKind.REFUSED if refused else FailureKind.CONNECT, message)
+        if code == pycurl.E_PEER_FAILED_VERIFICATION and (absence := CaStore.of_system().describe_absence(message)):
+            return FetchFailure(FailureKind.TLS_SETUP, absence)
         description = message or f"curl error {code}"
         return FetchFailure(FAILURE_KINDS.get(code, FailureKind.OTHER), description, get_retry_hint(code, message))
 

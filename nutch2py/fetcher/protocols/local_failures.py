@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import ssl
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nutch2py.errors import iter_causes
 from nutch2py.fetcher.protocols.address_filter import AddressExcludedError
+from nutch2py.fetcher.protocols.ca_store import CaStore
 from nutch2py.fetcher.protocols.fetch_response import FailureKind, FetchFailure, FetchResponse
 from nutch2py.fetcher.runtime.fd_budget import describe_socket_error
 
@@ -110,6 +112,9 @@ def find_local_failure(
             error_with_status: Any = cause
             if refusal := find_proxy_refusal(FetchResponse(""), int(error_with_status.status)):
                 return FetchFailure(FailureKind.PROXY, describe_proxy_failure(refusal))
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            absence = CaStore.of_system().describe_absence(cause.verify_message)
+            return FetchFailure(FailureKind.TLS_SETUP, absence) if absence else None
         if isinstance(cause, OSError) and (failure := _from_errno(cause)):
             return failure
     excluded = next(iter(excluded_errors), None)
