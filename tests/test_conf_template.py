@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,7 @@ from nutch2py.cli import main
 from nutch2py.commands.conf_template import TEMPLATE_PROPERTIES, render_site_xml, write_conf_dir
 from nutch2py.conf.configuration import Configuration
 from nutch2py.support.atomic_files import atomic_write
+from tests.failing_disk import failing_disk, library
 
 NAMES = [name for names in TEMPLATE_PROPERTIES.values() for name in names]
 
@@ -62,6 +66,27 @@ def test_unwritable_file_is_named_in_error(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "file").write_text("")
     assert main(["init", str(tmp_path / "file" / "site")]) == 3
     assert "cannot write" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = library(tmp_path_factory.mktemp("library"))
+    if made is None:
+        pytest.skip("there is no C compiler")
+    return made
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+@pytest.mark.parametrize("part", ["seeds.txt", "nutch-site.xml", "/site/"])
+@pytest.mark.parametrize("folder", ["site", "site/deep"])
+def test_full_disk_leaves_all_files_or_none(tmp_path: Path, disk: Path, number: int, part: str, folder: str) -> None:
+    command = [sys.executable, "-m", "nutch2py", "init", folder, "https://a.test/", "-agent", "a"]
+    environment = {**os.environ, **failing_disk(disk, number, part)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 4, done.stderr
+    assert [*tmp_path.iterdir()] == []
+    assert subprocess.run(command, cwd=tmp_path, check=False, stdout=subprocess.DEVNULL).returncode == 0
+    assert len([*(tmp_path / folder).iterdir()]) == 2
 
 
 def test_invalid_number_is_rejected_and_nothing_created(tmp_path: Path) -> None:

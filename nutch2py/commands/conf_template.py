@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from textwrap import fill
 from xml.etree import ElementTree
@@ -36,7 +37,7 @@ SEEDS_FILE = "seeds.txt"
 
 
 def write_conf_dir(conf_dir: Path, values: Mapping[str, str], seeds: Iterable[str] = ()) -> list[Path]:
-    """Write the folder and return its files.
+    """Write the folder, all of its files or none, and return them.
 
     Args:
         conf_dir: The folder.
@@ -45,21 +46,37 @@ def write_conf_dir(conf_dir: Path, values: Mapping[str, str], seeds: Iterable[st
 
     Raises:
         InputError: The folder is not writable, or one of the files exists: nothing is overwritten.
+        StoreError: A file cannot be written, for instance on a full disk.
     """
     files = {conf_dir / "nutch-site.xml": render_site_xml(values)}
     lines = [f"{seed}\n" for seed in seeds]
     if lines:
         files[conf_dir / SEEDS_FILE] = "".join(lines)
     for path in files:
-        if os.path.lexists(path):  # false for a name that is too long
+        if os.path.lexists(path):  # unlike exists, false for a name that is too long
             raise InputError(f"{path} already exists: name another folder, or change that file")
+    missing = [
+        each for each in (conf_dir, *conf_dir.parents) if not os.path.lexists(each)
+    ]  # false for a name that is too long
     try:
         conf_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write {error.filename or conf_dir}: {error.strerror}: name another folder") from error
-    for path, text in files.items():
-        with atomic_write(path) as out:
-            out.write(text.encode())
+    try:
+        with ExitStack() as stack:
+            for path, text in files.items():
+                out = stack.enter_context(atomic_write(path))
+                out.write(text.encode())
+                out.flush()
+                os.fsync(out.fileno())  # a full disk shows here, before the first file gets its name
+    except BaseException:
+        for path in files:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+        for folder in missing:
+            with suppress(OSError):
+                folder.rmdir()
+        raise
     return [*files]
 
 
