@@ -22,6 +22,7 @@ from nutch2py.errors import UsageError
 from nutch2py.support.temp_dirs import temp_dir
 
 if TYPE_CHECKING:
+    from nutch2py.conf.configuration import Configuration
     from nutch2py.jobs.generate.generate_job import GenerateResult
     from nutch2py.jobs.pagerank.pagerank_job import PageRankResult
     from nutch2py.mapreduce.driver import JobResult
@@ -176,16 +177,18 @@ class Crawl(CrawlReader):
         with self._use_reporter():
             return updatedb(self.conf, batch_id)
 
-    def index(self, batch_id: str) -> JobResult:
+    def index(self, batch_id: str, *, force: bool = False) -> JobResult:
         """Index a batch; counters are in the group ``IndexerStatus``.
 
         :data:`nutch2py.ALL`: every row that is updated and not indexed; :data:`nutch2py.REINDEX`: every parsed row;
-        :data:`nutch2py.SCORES`: only the scores that :meth:`pagerank` has changed, without the documents.
+        :data:`nutch2py.SCORES`: only the scores that :meth:`pagerank` has changed, without the documents. ``force``:
+        delete documents without the limit of ``indexer.delete.max.share``, as after a
+        :class:`~nutch2py.errors.DeletionsRefusedError` that is right.
         """
         from nutch2py.jobs.index.index_job import index
 
         with self._use_reporter():
-            return index(self.conf, batch_id)
+            return index(self._deleting_conf(force), batch_id)
 
     # the whole table
 
@@ -234,15 +237,24 @@ class Crawl(CrawlReader):
         with self._use_reporter():
             return dedup(conf, include_near_duplicates=near)
 
-    def clean(self, *, commit: bool = True) -> JobResult:
+    def clean(self, *, commit: bool = True, force: bool = False) -> JobResult:
         """Delete gone, redirected, duplicate and non-indexable pages from the index; group ``CleaningJob``.
 
-        Without ``commit`` the deletes are sent, but not committed.
+        Without ``commit`` the deletes are sent, but not committed. ``force``: as for :meth:`index`.
         """
         from nutch2py.jobs.index.clean_job import clean
 
         with self._use_reporter():
-            return clean(self.conf, commit=commit)
+            return clean(self._deleting_conf(force), commit=commit)
+
+    def _deleting_conf(self, force: bool) -> Configuration:
+        from nutch2py.jobs.index.deletion_limit import remove_limit
+
+        conf = self.conf
+        if force:
+            conf = conf.copy()
+            remove_limit(conf)
+        return conf
 
     def solrdedup(self) -> int:
         """Delete duplicates from the Solr of ``solr.server.url``; return the number of deleted documents."""

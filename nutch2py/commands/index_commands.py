@@ -35,14 +35,8 @@ def _force_option(parser: argparse.ArgumentParser) -> None:
 
 
 def _index(args: Arguments, conf: Configuration) -> int:
-    _apply_force(args, conf)
-    open_printing_crawl(conf).index(selected_batch(args))
+    open_printing_crawl(conf).index(selected_batch(args), force=args.force)
     return 0
-
-
-def _apply_force(args: Arguments, conf: Configuration) -> None:
-    if args.force:
-        conf.set("indexer.delete.max.share", "1")
 
 
 def _pagerank_options(parser: argparse.ArgumentParser) -> None:
@@ -134,8 +128,7 @@ def _clean_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _clean(args: Arguments, conf: Configuration) -> int:
-    _apply_force(args, conf)
-    open_printing_crawl(conf).clean(commit=not args.no_commit)
+    open_printing_crawl(conf).clean(commit=not args.no_commit, force=args.force)
     return 0
 
 

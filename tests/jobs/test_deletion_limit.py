@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from nutch2py import Crawl
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import DeletionsRefusedError
@@ -156,6 +157,25 @@ def test_refused_batch_keeps_its_list_and_is_finished_with_force(
     assert main(["index", "two", "-force", *limits, *options]) == 0
     assert found(conf) == set(PAGES[10:])
     assert lists.get_record("two") is None
+
+
+@pytest.mark.parametrize("job", ["index -all", "index -reindex", "clean", "clean without commit"])
+def test_crawl_deletes_beyond_limit_when_forced(indexed: Configuration, job: str) -> None:
+    put(indexed, PAGES[:10], gone)
+
+    def run(*, force: bool) -> None:
+        with Crawl(indexed.copy()) as crawl:
+            if job.startswith("clean"):
+                crawl.clean(commit=job == "clean", force=force)
+            else:
+                crawl.index(job.removeprefix("index "), force=force)
+            assert crawl.conf.get("indexer.delete.max.share") == "0.2"
+
+    with pytest.raises(DeletionsRefusedError):
+        run(force=False)
+    assert found(indexed) == set(PAGES)
+    run(force=True)
+    assert found(indexed) == set(PAGES[10:])
 
 
 def test_job_killed_before_deletion_deletes_when_run_again(

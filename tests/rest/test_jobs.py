@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nutch2py import Crawl, WebPage
 from tests.jobs.crawl import site
+from tests.jobs.test_deletion_limit import PAGES, found, gone, put
 from tests.rest.conftest import Client, running, settings
 
 
@@ -78,6 +80,37 @@ def test_aborted_job_is_resumed_by_next_command(client: Client) -> None:
     with Crawl(settings(client.server.app.state.authorizer.context.state_dir.parent)) as crawl:
         assert sum(page.status == 2 for _, page in crawl.pages(fields={WebPage.status})) > 2
         assert crawl.check() == 0
+
+
+FORCED_JOBS: list[tuple[str, dict[str, Any]]] = [
+    ("/api/v1/jobs", {"job": "index", "batchId": "-all"}),
+    ("/api/v1/jobs", {"job": "clean"}),
+    ("/api/v1/jobs", {"job": "clean", "noCommit": False}),
+    ("/job/create", {"type": "INDEX", "args": {"batch": "-all"}}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), FORCED_JOBS, ids=str)
+def test_job_deletes_beyond_limit_when_forced(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
+    conf = settings(tmp_path, indexer_delete_max_share="0.2", indexer_delete_max_count="3")
+    put(conf, PAGES, lambda _: None)
+    with Crawl(conf) as crawl:
+        crawl.index("-all")
+    put(conf, PAGES[:10], gone)
+    with running(conf) as server:
+        client = Client(server)
+        for force, ended in ((False, ("failed", 12)), (True, ("finished", 0))):
+            target = body.get("args", body)
+            target["force"] = force
+            status, made = client.request("POST", path, body)
+            assert status in (200, 201), made
+            job = client.wait_for_state(made if isinstance(made, str) else made["id"], "failed", "finished")
+            assert (job["state"], job["exitCode"]) == ended, job
+            assert ("-force" in job["commandArgs"]) == force
+            assert ("-force" in job["message"]) == (not force)
+        assert found(conf) == set(PAGES[10:])
+        status, problem = client.request("POST", "/api/v1/jobs", {"job": "updatedb", "batchId": "-all", "force": True})
+        assert (status, "force" in problem["detail"]) == (400, True)
 
 
 def test_stopped_job_reports_stopped(client: Client, silent: str) -> None:

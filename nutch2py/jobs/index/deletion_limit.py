@@ -28,6 +28,11 @@ _MAX_NAMED = 5  # documents in the message
 _SUMMARY_KEY = ""
 
 
+def remove_limit(conf: Configuration) -> None:
+    """Let jobs of a configuration delete any number of documents, as ``-force`` does."""
+    conf.set(SHARE_PROPERTY, "1")
+
+
 def is_limited(conf: Configuration) -> bool:
     """Return whether there is a limit."""
     return conf.get_float(SHARE_PROPERTY, 0.1) < 1

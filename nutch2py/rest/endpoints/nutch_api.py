@@ -285,6 +285,8 @@ def _request_arguments(call: ApiCall, body: JobConfig) -> dict[str, object]:
                     **_pick(args, "threads", "numTasks", "resume", "sitemap", "stmDetect")}  # fmt: skip
         case "PARSE":
             return {"batchId": batch or "-all", **_pick(args, "resume", "force", "sitemap")}
+        case "INDEX":
+            return {"batchId": batch or "-all", **_pick(args, "force")}
         case "READDB":
             return _pick(args, "sort")
         case _:

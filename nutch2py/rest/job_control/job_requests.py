@@ -127,13 +127,14 @@ class UpdateDbRequest(JobRequest, tag="updatedb", frozen=True, kw_only=True):
 
 
 class IndexRequest(JobRequest, tag="index", frozen=True, kw_only=True):
-    """Index a batch."""
+    """Index a batch. ``force``: delete documents without a limit (``indexer.delete.max.share``)."""
 
     batch_id: IndexBatchId
+    force: bool = False
 
     def command_args(self) -> list[str]:
         """Return the command and its arguments."""
-        return ["index", self.batch_id]
+        return ["index", self.batch_id, *_flag_args({"-force": self.force})]
 
 
 class DedupRequest(JobRequest, tag="dedup", frozen=True, kw_only=True):
@@ -151,13 +152,14 @@ class DedupRequest(JobRequest, tag="dedup", frozen=True, kw_only=True):
 
 
 class CleanRequest(JobRequest, tag="clean", frozen=True, kw_only=True):
-    """Delete gone, redirected and duplicate documents from the index."""
+    """Delete gone, redirected and duplicate documents from the index. ``force``: without a limit."""
 
     no_commit: bool = False
+    force: bool = False
 
     def command_args(self) -> list[str]:
         """Return the command and its arguments."""
-        return ["clean", *_flag_args({"-noCommit": self.no_commit})]
+        return ["clean", *_flag_args({"-noCommit": self.no_commit, "-force": self.force})]
 
 
 class PageRankRequest(JobRequest, tag="pagerank", frozen=True, kw_only=True):
