@@ -19,7 +19,7 @@ from nutch2py.rest.access.allowed_properties import check_allowed, with_properti
 from nutch2py.rest.access.audit_log import AuditLog
 from nutch2py.rest.access.tokens import Caller, Role, TokenStore
 from nutch2py.rest.http_error import HttpError
-from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessManager, JobSpec
+from nutch2py.rest.job_control.job_processes import DEFAULT_OUTPUT_BYTES, JobProcess, JobProcessManager, JobSpec
 from nutch2py.rest.job_control.job_requests import JobRequest, SeededJobRequest
 from nutch2py.rest.job_control.schedules import Scheduler, ScheduleStore, ScheduleTiming
 from nutch2py.rest.job_control.seed_lists import SeedListStore
@@ -51,6 +51,7 @@ class RestContext:
             conf.get_int("rest.jobs.running", 8),
             conf.get_int("rest.jobs.keep", 1000),
             conf.get_int("rest.jobs.bytes", 1 << 30),
+            conf.get_int("rest.job.output.bytes", DEFAULT_OUTPUT_BYTES),
         )
         self.schedules = ScheduleStore(folder, StoreQuota.from_conf(conf))
         self.scheduler = Scheduler(self.schedules, self.jobs, self._start_scheduled_job, self._report_missed_run)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +14,8 @@ import pytest
 
 from nutch2py.rest.context import RestContext
 from nutch2py.rest.http_error import HttpError
-from nutch2py.rest.job_control.job_processes import JobSpec
+from nutch2py.rest.job_control import job_processes
+from nutch2py.rest.job_control.job_processes import JobProcess, JobSpec
 from tests.rest.conftest import Client, running, settings
 
 KINDS = ("seeds", "configurations", "schedules")
@@ -157,3 +160,95 @@ def test_folders_of_jobs_are_limited_in_bytes(tmp_path: Path, silent: str) -> No
         assert raised.value.status == 507
     finally:
         context.jobs.abort(endless.id)
+
+
+TALK = r"""
+import os, sys, time
+size, ended, code = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+sys.stdout.write("first line\n")
+for at in range(0, size, 100):
+    os.write(1, b"y" * 99 + b"\n")
+while ended and not os.path.exists(ended):
+    time.sleep(0.01)
+sys.stderr.write("nutch2py: the last line\n")
+sys.exit(code)
+"""
+"""Prints a number of bytes, waits for a file unless its name is "", and ends with a line of error."""
+
+
+def talk(context: RestContext, monkeypatch: pytest.MonkeyPatch, size: int, ended: str = "", code: int = 3) -> str:
+    """Start a job that prints ``size`` bytes; return its id."""
+    command = [sys.executable, "-c", TALK, str(size), ended, str(code)]
+    spec = JobSpec(id="", job="talk", crawl_id="", configuration="default", command_args=command)
+    with monkeypatch.context() as patch:
+        patch.setattr(job_processes, "_nutch2py_command", lambda args, _: args)
+        return context.jobs.start(spec, context.conf).id
+
+
+def wait_for_end(context: RestContext, job_id: str) -> JobProcess:
+    deadline = time.monotonic() + 60
+    while (job := context.jobs.get(job_id)).state.is_alive:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return job
+
+
+@pytest.mark.parametrize("limit", [3_000, 20_000, 1_000_000])
+@pytest.mark.parametrize("share", [0.1, 1.5, 20])
+def test_output_of_job_is_limited_and_keeps_start_and_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int, share: float
+) -> None:
+    context = RestContext(settings(tmp_path, rest_job_output_bytes=str(limit)), is_local=True)
+    job = wait_for_end(context, talk(context, monkeypatch, int(limit * share)))
+    assert (job.state, job.exit_code, job.message) == ("failed", 3, "the last line")
+    data, size = context.jobs.read_output(job.id, 0, 1 << 20)
+    assert size <= limit
+    assert data.startswith(b"first line\n")
+    assert data.endswith(b"nutch2py: the last line\n")
+    assert (b"rest.job.output.bytes" in data) == (share > 1)
+
+
+def test_output_of_running_job_stops_growing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = settings(tmp_path, rest_job_output_bytes="20000", rest_jobs_bytes="10000000")
+    context = RestContext(conf, is_local=True)
+    first = talk(context, monkeypatch, 5_000_000, str(tmp_path / "end"))
+    deadline = time.monotonic() + 60
+    while b"rest.job.output.bytes" not in context.jobs.read_output(first, 0, 1 << 20)[0]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert sum(path.lstat().st_size for path in (context.jobs.jobs_dir / first).rglob("*")) < 40_000
+    reopened = RestContext(conf, is_local=True)  # the limit does not depend on the server that began the job
+    assert reopened.jobs.get(first).state == "running"
+    assert reopened.jobs.read_output(first, 0, 1 << 20)[1] <= 20_000
+    (tmp_path / "end").touch()
+    assert wait_for_end(reopened, first).message == "the last line"
+
+
+@pytest.mark.parametrize("how", ["stop", "abort"])
+def test_stopped_job_of_long_output_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    context = RestContext(settings(tmp_path, rest_job_output_bytes="5000"), is_local=True)
+    job_id = talk(context, monkeypatch, 1_000_000, str(tmp_path / "never"))
+    getattr(context.jobs, how)(job_id)
+    job = wait_for_end(context, job_id)
+    assert job.state == {"stop": "stopped", "abort": "killed"}[how]
+    assert context.jobs.read_output(job_id, 0, 1 << 20)[1] <= 5_000
+
+
+def test_outputs_that_running_jobs_may_write_are_reserved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = settings(tmp_path, rest_job_output_bytes="100000", rest_jobs_bytes="300000", rest_jobs_running="3")
+    context = RestContext(conf, is_local=True)
+    held = [talk(context, monkeypatch, 0, str(tmp_path / "end")) for _ in range(2)]
+    with pytest.raises(HttpError, match=r"rest\.job\.output\.bytes") as raised:  # with its configuration it is more
+        talk(context, monkeypatch, 0)
+    assert raised.value.status == 507
+    (tmp_path / "end").touch()
+    for job_id in held:
+        wait_for_end(context, job_id)
+    wait_for_end(context, talk(context, monkeypatch, 0))
+
+
+def test_output_is_limited_by_share_of_all_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conf = settings(tmp_path, rest_jobs_bytes="400000", rest_jobs_running="4")
+    context = RestContext(conf, is_local=True)
+    job = wait_for_end(context, talk(context, monkeypatch, 500_000))
+    assert context.jobs.read_output(job.id, 0, 1 << 20)[1] <= 100_000

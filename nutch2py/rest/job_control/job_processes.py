@@ -60,11 +60,26 @@ def _site_xml(conf: Configuration, shipped: Path) -> str:
 _WRAPPER_SCRIPT = """trap : INT TERM HUP
 echo $$ >session
 cd "$BASE" || exit
-sh -c 'echo $$ >"$JOB/pid"; exec "$@"' sh "$@" >"$JOB/output" 2>&1 </dev/null
-code=$?
-echo $code >"$JOB/exit.part" && mv "$JOB/exit.part" "$JOB/exit"
+{
+  trap : INT TERM HUP
+  sh -c 'echo $$ >"$JOB/pid"; exec "$@"' sh "$@" 2>&1 </dev/null
+  echo $? >"$JOB/exit.part"
+} | {
+  trap '' INT TERM HUP
+  head -c "$OUTPUT_HEAD"
+  if [ "$(head -c 1 | wc -c)" -eq 1 ]; then
+    printf '\n[output omitted: over rest.job.output.bytes]\n'
+    tail -c "$OUTPUT_TAIL"
+  fi
+} >"$JOB/output" 2>/dev/null
+mv "$JOB/exit.part" "$JOB/exit"
 """
-"""Runs a command and records its exit code. A signal to the process group ends the command, not the shell."""
+"""Runs a command, keeps the start and the end of its output, and records its exit code.
+
+A signal to the process group ends the command, not the shells, nor what keeps the output. The limit of the output
+holds without the server, which the job outlives.
+"""
+_OMISSION_BYTES = 100  # of the line that stands for omitted output, and of the processes' numbers
 
 NOTHING_TO_DO, INTERRUPTED_CODES = 1, (130, 143)
 _CHILD_PROCESSES: dict[str, subprocess.Popen[bytes]] = {}
@@ -74,7 +89,9 @@ _OLD_SPEC_KEYS = {"words": "commandArgs", "args": "nutchArgs", "by": "requestedB
 _MISSING_FILE_ERRORS = (FileNotFoundError, NotADirectoryError, PermissionError)
 _POLL_COUNT, _POLL_SECONDS = 200, 0.02
 _REAP_SECONDS = 5.0  # for a process that has released its lock to exit
-_TAIL_BYTES = 4096  # end of the output that is searched for the error message
+_TAIL_BYTES = 4096  # end of the output that is kept, and searched for the error message
+DEFAULT_OUTPUT_BYTES = 16 << 20
+"""Bytes of the output of a job."""
 
 
 class JobProcessState(StrEnum):
@@ -127,11 +144,20 @@ class JobProcessManager:
         max_running: Limit of concurrent jobs; as an attribute, it may change while the server runs.
         max_finished: Finished jobs that are kept.
         max_bytes: Limit of the folders of all jobs; the oldest finished jobs beyond it are deleted.
+        max_output_bytes: Limit of the stored output of a job; the middle of a longer one is omitted.
     """
 
-    def __init__(self, state_dir: Path, max_running: int, max_finished: int, max_bytes: int) -> None:
+    def __init__(
+        self,
+        state_dir: Path,
+        max_running: int,
+        max_finished: int,
+        max_bytes: int,
+        max_output_bytes: int = DEFAULT_OUTPUT_BYTES,
+    ) -> None:
         self.jobs_dir = state_dir / "jobs"
         self.max_running, self._max_finished, self._max_bytes = max_running, max_finished, max_bytes
+        self._max_output_bytes = max_output_bytes
         self._lock = threading.Lock()
         self._finished: dict[str, JobProcess] = {}
         self._finished_bytes: dict[str, int] = {}
@@ -154,10 +180,12 @@ class JobProcessManager:
             if len(alive) >= self.max_running:
                 message = f"too many jobs: {len(alive)} are running (rest.jobs.running)"
                 raise HttpError(HTTPStatus.TOO_MANY_REQUESTS, message, {"Retry-After": "10"})
-            used = sum(map(_folder_bytes, alive)) + sum(len(seed.encode()) + 1 for seed in seeds or ())
+            used = sum(map(self._reserved_bytes, alive)) + sum(len(seed.encode()) + 1 for seed in seeds or ())
+            used += self._output_bytes()
             if used > self._max_bytes:
                 message = (
-                    f"the running jobs use {used:,} of {self._max_bytes:,} bytes (rest.jobs.bytes): wait or stop one"
+                    f"the running jobs and this one may use {used:,} of {self._max_bytes:,} bytes (rest.jobs.bytes; "
+                    f"{self._output_bytes():,} each for its output, rest.job.output.bytes): wait or stop one"
                 )
                 raise HttpError(HTTPStatus.INSUFFICIENT_STORAGE, message, {"Retry-After": "60"})
             now = time.time_ns() // 1_000_000
@@ -167,12 +195,23 @@ class JobProcessManager:
                 with file_lock(folder / "lock") as lock:  # before job.json exists: an unlocked job counts as ended
                     write_job_conf_dir(folder, conf, seeds)
                     write_json(folder / "job.json", spec)
-                    _CHILD_PROCESSES[spec.id] = _spawn(folder, lock, conf, spec.command_args)
+                    _CHILD_PROCESSES[spec.id] = _spawn(folder, lock, conf, spec.command_args, self._output_bytes())
             except BaseException:
                 shutil.rmtree(folder, ignore_errors=True)  # the job has not started
                 raise
         self.prune()
         return self.get(spec.id)
+
+    def _output_bytes(self) -> int:
+        """Return the limit of the output of a job: as many jobs as may run fit into the limit of all folders."""
+        return min(self._max_output_bytes, self._max_bytes // max(self.max_running, 1))
+
+    def _reserved_bytes(self, folder: Path) -> int:
+        """Return the bytes that the folder of a running job has, or can still grow to."""
+        output = 0
+        with suppress(OSError):
+            output = (folder / "output").lstat().st_size
+        return _folder_bytes(folder) - output + max(output, self._output_bytes())
 
     def get(self, job_id: str) -> JobProcess:
         """Return a job; raise HttpError when no job has this id."""
@@ -295,16 +334,24 @@ def _read_spec(folder: Path) -> JobSpec | None:
     return read_json(folder / "job.json", JobSpec, _OLD_SPEC_KEYS)
 
 
-def _spawn(folder: Path, lock: int, conf: Configuration, command_args: list[str]) -> subprocess.Popen[bytes]:
+def _spawn(
+    folder: Path, lock: int, conf: Configuration, command_args: list[str], output_bytes: int
+) -> subprocess.Popen[bytes]:
     """Start the processes of a job, which inherit its lock."""
-    args = [str(folder / SEEDS_FILE) if arg == SEEDS_FILE else arg for arg in command_args]
-    command = [sys.executable, "-m", "nutch2py", *args, "--conf", str(folder / "conf")]
-    environment = {**os.environ, "JOB": str(folder), "BASE": str(conf.base_dir), "PYTHONUNBUFFERED": "1"}
+    tail = max(min(_TAIL_BYTES, output_bytes // 2), 1)
+    limits = {"OUTPUT_HEAD": str(max(output_bytes - tail - _OMISSION_BYTES, 1)), "OUTPUT_TAIL": str(tail)}
+    command = _nutch2py_command(command_args, folder)
+    environment = {**os.environ, "JOB": str(folder), "BASE": str(conf.base_dir), "PYTHONUNBUFFERED": "1", **limits}
     return subprocess.Popen(  # noqa: S603 - the shell reads a constant; the arguments are words, not code
         ["/bin/sh", "-c", _WRAPPER_SCRIPT, "sh", *command],
         cwd=folder, env=environment, pass_fds=[lock], start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+def _nutch2py_command(command_args: list[str], folder: Path) -> list[str]:
+    args = [str(folder / SEEDS_FILE) if arg == SEEDS_FILE else arg for arg in command_args]
+    return [sys.executable, "-m", "nutch2py", *args, "--conf", str(folder / "conf")]
 
 
 def _read_process(folder: Path, spec: JobSpec) -> JobProcess:
