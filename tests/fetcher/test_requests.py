@@ -108,6 +108,7 @@ def test_login_file_precedence_is_defined(conf: Configuration, tmp_path: Path) -
         '<credentials username="b" password="2"><authscope host="x.test" port="-1" scheme="NTLM"/></credentials>',
     )
     conf.set("http.auth.file", file)
+    conf.set("http.auth.default.hosts", "*")
     found = CredentialStore.from_conf(conf)
     of = {place: found.find(*place) for place in (("x.test", 80), ("x.test", 81), ("y.test", 80))}
     assert [(c.login, c.scheme) for c in of.values() if c] == [("a:1", ""), ("b:2", "ntlm"), ("a:1", "")]
@@ -124,6 +125,71 @@ def test_malformed_login_file_is_rejected(conf: Configuration, tmp_path: Path, t
     conf.set("http.auth.file", logins(tmp_path, text))
     with pytest.raises(ConfigurationError, match=message):
         CredentialStore.from_conf(conf)
+
+
+DEFAULT_LOGINS = {
+    "default": '<credentials username="u" password="p"><default/></credentials>',
+    "scope without host": '<credentials username="u" password="p"><authscope port="-1"/></credentials>',
+    "scope of any host": '<credentials username="u" password="p"><authscope host="*" realm="r"/></credentials>',
+    "default after scope": '<credentials username="u" password="p"><authscope host="c.test"/><default/></credentials>',
+}
+
+
+@pytest.mark.parametrize("text", DEFAULT_LOGINS.values(), ids=DEFAULT_LOGINS)
+def test_default_login_goes_only_to_named_hosts(
+    site: ScriptedSite, crawl: Crawl, tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = ("a.test", "sub.a.test", "b.test", "x.b.test", "nota.test", "xb.test")
+    (tmp_path / "hosts").write_text("".join(f"127.0.0.1 {host}\n" for host in hosts))
+    for number in range(len(hosts)):
+        site.on(f"/{number}", BASIC, Reply(body=PAGE))
+    urls = [site.url(f"/{number}", host) for number, host in enumerate(hosts)]
+    file, known = logins(tmp_path, text), str(tmp_path / "hosts")
+    crawl(*urls, threads=1, http_auth_file=file, http_auth_default_hosts="A.test, *.b.test", http_hosts_file=known)
+    assert {seen.path for seen in site.seen if seen.path != "/robots.txt"} == {f"/{number}" for number in range(6)}
+    sent = {seen.path for seen in site.seen if "authorization" in seen.headers}
+    assert sent == {"/0", "/3"}
+    assert "http.auth" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", DEFAULT_LOGINS.values(), ids=DEFAULT_LOGINS)
+def test_default_login_without_hosts_is_not_sent_and_warned_about(
+    site: ScriptedSite, crawl: Crawl, tmp_path: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.on("/basic", BASIC)
+    crawl(site.url("/basic"), site.url("/basic", "a.test"), http_auth_file=logins(tmp_path, text))
+    assert all("authorization" not in seen.headers for seen in site.seen)
+    assert capsys.readouterr().err.count("http.auth.default.hosts") == 1
+
+
+@pytest.mark.parametrize("hosts", ["*", "127.0.0.1"])
+def test_default_login_is_sent_to_hosts_of_property(
+    site: ScriptedSite, crawl: Crawl, tmp_path: Path, hosts: str
+) -> None:
+    site.on("/basic", BASIC, Reply(body=PAGE))
+    file = logins(tmp_path, DEFAULT_LOGINS["default"])
+    assert crawl(site.url("/basic"), http_auth_file=file, http_auth_default_hosts=hosts).content == PAGE
+
+
+@pytest.mark.parametrize(
+    ("attributes", "advice"),
+    [
+        ('authMethod="formAuth" loginUrl="http://a.test/login" loginFormId="f"', "http.agent.host.cookie.file"),
+        ('authMethod="FORMAUTH"', "http.agent.host.cookie.file"),
+        ('authMethod="oauth" username="u" password="p"', "write httpAuth"),
+    ],
+)
+def test_login_by_other_method_is_warned_about(
+    conf: Configuration, tmp_path: Path, attributes: str, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f'<credentials {attributes}><authscope host="a.test"/><default/><loginPostData/></credentials>'
+    conf.set("http.auth.file", logins(tmp_path, text))
+    assert not CredentialStore.from_conf(conf)
+    said = capsys.readouterr().err
+    assert said.count("authMethod") == 1
+    assert advice in said
+    conf.set("http.auth.file", logins(tmp_path, text.replace(attributes, 'authMethod="httpAuth" username="u"')))
+    assert CredentialStore.from_conf(conf)
 
 
 def test_received_cookies_are_not_sent_by_default(site: ScriptedSite, crawl: Crawl) -> None:
