@@ -13,7 +13,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl import Crawl
 from nutch2py.crawl_loop.crawl_plan import ROUND_URLS, CrawlPlan, CrawlScope
 from nutch2py.crawl_loop.crawl_session import CrawlSession, open_crawl_session
-from nutch2py.crawl_loop.link_changes import LinkChanges
+from nutch2py.crawl_loop.rank_staleness import LinkChanges
 from nutch2py.crawl_loop.seed_arguments import SeedArgument, check_seeds, own_site_delay_hint, resolve_seeds
 from nutch2py.errors import DeletionsRefusedError, NothingFetchedError, NutchError
 from nutch2py.indexer.index_writers import IndexWriters

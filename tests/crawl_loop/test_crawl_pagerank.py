@@ -12,7 +12,7 @@ import pytest
 from nutch2py import Crawl
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
-from nutch2py.crawl_loop.link_changes import LinkChanges
+from nutch2py.crawl_loop.rank_staleness import LinkChanges
 from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
 from nutch2py.joblog.job_log_store import encode_entry, entry_key
 from nutch2py.mapreduce.job_parameters import REINDEX

@@ -15,7 +15,7 @@ from nutch2py.parser.formats.javascript import extract_script_links
 from nutch2py.parser.html import html_limits
 from nutch2py.parser.html.dom import collapse, parse_tree
 from nutch2py.parser.html.html_limits import HtmlLimits
-from nutch2py.parser.links.link_extractor import extract_links
+from nutch2py.parser.links.text_link_extractor import extract_links
 from nutch2py.parser.xml_sanitizer import sanitize_xml
 from tests.growth import assert_linear, patterns_of, repetitions
 

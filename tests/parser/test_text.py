@@ -5,7 +5,7 @@ import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.formats.text import TextParser
-from nutch2py.parser.links.link_extractor import extract_links
+from nutch2py.parser.links.text_link_extractor import extract_links
 from nutch2py.parser.row_parser import RowParser
 
 from .pages import KEY, fetched

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from nutch2py.table.hbase.thrift_client.hbase_retry import HBaseRetryPolicy
+from nutch2py.table.hbase.thrift_client.hbase_retry_policy import HBaseRetryPolicy
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HBaseSettings
 from nutch2py.table.hbase.thrift_client.thrift_types import HBaseError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Outlink, Parse, Parser
-from nutch2py.parser.links.link_extractor import extract_links
+from nutch2py.parser.links.text_link_extractor import extract_links
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import ParseStatusCode, WebPage
 from nutch2py.url.url_parts import resolve_url

@@ -6,7 +6,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parse, Parser
 from nutch2py.parser.charset.encoding_detector import EncodingDetector, store_encoding
 from nutch2py.parser.charset.encoding_names import decode
-from nutch2py.parser.links.link_extractor import extract_links
+from nutch2py.parser.links.text_link_extractor import extract_links
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
 

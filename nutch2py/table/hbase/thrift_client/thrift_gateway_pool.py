@@ -26,7 +26,7 @@ from nutch2py.table.hbase.thrift_client.hbase_errors import (
     is_gateway_lost,
     is_permanent,
 )
-from nutch2py.table.hbase.thrift_client.hbase_retry import HBaseRetryPolicy
+from nutch2py.table.hbase.thrift_client.hbase_retry_policy import HBaseRetryPolicy
 from nutch2py.table.hbase.thrift_client.hbase_settings import GatewayAddress, HBaseSettings
 
 T = TypeVar("T")
