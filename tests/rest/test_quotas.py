@@ -224,6 +224,18 @@ def test_output_of_running_job_stops_growing(tmp_path: Path, monkeypatch: pytest
     assert wait_for_end(reopened, first).message == "the last line"
 
 
+def test_output_of_running_job_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = RestContext(settings(tmp_path), is_local=True)
+    job_id = talk(context, monkeypatch, 100, str(tmp_path / "end"))
+    deadline = time.monotonic() + 60
+    while not context.jobs.read_output(job_id, 0, 1 << 20)[0].endswith(b"y\n"):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert context.jobs.get(job_id).state == "running"
+    (tmp_path / "end").touch()
+    wait_for_end(context, job_id)
+
+
 @pytest.mark.parametrize("how", ["stop", "abort"])
 def test_stopped_job_of_long_output_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     context = RestContext(settings(tmp_path, rest_job_output_bytes="5000"), is_local=True)

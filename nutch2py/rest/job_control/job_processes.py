@@ -66,11 +66,7 @@ cd "$BASE" || exit
   echo $? >"$JOB/exit.part"
 } | {
   trap '' INT TERM HUP
-  head -c "$OUTPUT_HEAD"
-  if [ "$(head -c 1 | wc -c)" -eq 1 ]; then
-    printf '\n[output omitted: over rest.job.output.bytes]\n'
-    tail -c "$OUTPUT_TAIL"
-  fi
+  exec "$1" -ISc "$OUTPUT_LIMITER" "$OUTPUT_HEAD" "$OUTPUT_TAIL"
 } >"$JOB/output" 2>/dev/null
 mv "$JOB/exit.part" "$JOB/exit"
 """
@@ -79,6 +75,26 @@ mv "$JOB/exit.part" "$JOB/exit"
 A signal to the process group ends the command, not the shells, nor what keeps the output. The limit of the output
 holds without the server, which the job outlives.
 """
+_OUTPUT_LIMITER = """
+import os, sys
+left, keep, rest, omitted = int(sys.argv[1]), int(sys.argv[2]), b"", False
+def write(data):
+    try:
+        while data:
+            data = data[os.write(1, data):]
+    except OSError:  # a full disk must not stop the job
+        pass
+while data := os.read(0, 65536):
+    write(data[:left])
+    rest += data[left:]
+    left = max(left - len(data), 0)
+    if len(rest) > keep and not omitted:
+        omitted = True
+        write(b"\\n[output omitted: over rest.job.output.bytes]\\n")
+    rest = rest[-keep:]
+write(rest)
+"""
+"""Copies its input at once, so that the output can be followed; of what is over the limit it keeps the end."""
 _OMISSION_BYTES = 100  # of the line that stands for omitted output, and of the processes' numbers
 
 NOTHING_TO_DO, INTERRUPTED_CODES = 1, (130, 143)
@@ -339,7 +355,11 @@ def _spawn(
 ) -> subprocess.Popen[bytes]:
     """Start the processes of a job, which inherit its lock."""
     tail = max(min(_TAIL_BYTES, output_bytes // 2), 1)
-    limits = {"OUTPUT_HEAD": str(max(output_bytes - tail - _OMISSION_BYTES, 1)), "OUTPUT_TAIL": str(tail)}
+    limits = {
+        "OUTPUT_LIMITER": _OUTPUT_LIMITER,
+        "OUTPUT_HEAD": str(max(output_bytes - tail - _OMISSION_BYTES, 1)),
+        "OUTPUT_TAIL": str(tail),
+    }
     command = _nutch2py_command(command_args, folder)
     environment = {**os.environ, "JOB": str(folder), "BASE": str(conf.base_dir), "PYTHONUNBUFFERED": "1", **limits}
     return subprocess.Popen(  # noqa: S603 - the shell reads a constant; the arguments are words, not code
