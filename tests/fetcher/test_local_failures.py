@@ -335,7 +335,7 @@ def test_page_without_trusted_certificates_of_the_system_stays_due(
 ) -> None:
     for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(ca_store, "_FILES", ())
+    monkeypatch.setattr(ca_store, "SYSTEM_FILES", ())
     paths = ssl.get_default_verify_paths()._replace(openssl_cafile="", openssl_capath=str(tmp_path / "none"))
     monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
     with ScriptedSite(certificate=self_signed(tmp_path, "a.test")) as tls_site:

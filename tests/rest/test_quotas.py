@@ -181,7 +181,7 @@ def talk(context: RestContext, monkeypatch: pytest.MonkeyPatch, size: int, ended
     command = [sys.executable, "-c", TALK, str(size), ended, str(code)]
     spec = JobSpec(id="", job="talk", crawl_id="", configuration="default", command_args=command)
     with monkeypatch.context() as patch:
-        patch.setattr(job_processes, "_nutch2py_command", lambda args, _: args)
+        patch.setattr(job_processes, "job_command", lambda args, _: args)
         return context.jobs.start(spec, context.conf).id
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-_FILES = (
+SYSTEM_FILES = (
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/usr/share/ssl/certs/ca-bundle.crt",
@@ -38,7 +38,7 @@ class CaStore(NamedTuple):
             is_usable = Path(file).is_file() or not folder
             return cls(file if is_usable else "", folder)
         paths = ssl.get_default_verify_paths()
-        file = next((each for each in (*_FILES, paths.openssl_cafile) if Path(each).is_file()), "")
+        file = next((each for each in (*SYSTEM_FILES, paths.openssl_cafile) if Path(each).is_file()), "")
         return cls(file, "" if file else paths.openssl_capath)
 
     def describe_absence(self, message: str) -> str:

@@ -360,7 +360,7 @@ def _spawn(
         "OUTPUT_HEAD": str(max(output_bytes - tail - _OMISSION_BYTES, 1)),
         "OUTPUT_TAIL": str(tail),
     }
-    command = _nutch2py_command(command_args, folder)
+    command = job_command(command_args, folder)
     environment = {**os.environ, "JOB": str(folder), "BASE": str(conf.base_dir), "PYTHONUNBUFFERED": "1", **limits}
     return subprocess.Popen(  # noqa: S603 - the shell reads a constant; the arguments are words, not code
         ["/bin/sh", "-c", _WRAPPER_SCRIPT, "sh", *command],
@@ -369,7 +369,8 @@ def _spawn(
     )  # fmt: skip
 
 
-def _nutch2py_command(command_args: list[str], folder: Path) -> list[str]:
+def job_command(command_args: list[str], folder: Path) -> list[str]:
+    """Return the words that run a job with the configuration of its folder."""
     args = [str(folder / SEEDS_FILE) if arg == SEEDS_FILE else arg for arg in command_args]
     return [sys.executable, "-m", "nutch2py", *args, "--conf", str(folder / "conf")]
 
