@@ -75,7 +75,7 @@ _MAX_TOTAL_TEXT = 1 << 20  # characters of all texts of an image: compressed one
 class ImageParser(DocumentParser):
     """Stores width, height, EXIF, IPTC and comments as metadata; description, keywords and comments also as text."""
 
-    content_types = r"image/(?:png|jpeg|gif|webp|bmp|tiff|heic|avif)"
+    content_types = r"image/(?:png|jpeg|gif|webp|bmp|tiff|heic|heif|avif)"
 
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read an image; the first bytes decide its format."""

@@ -18,7 +18,7 @@ class TextParser(Parser):
     ``parser.character.encoding.default`` would garble them.
     """
 
-    content_types = r"text/.*|application/(?:json|javascript|x-sh|x-tex|ld\+json)"
+    content_types = r"text/.*|application/(?:json|javascript|x-sh|x-tex|x-ndjson|[^;]*\+json)"
     part_of = "parse-tika"
     fields: frozenset[RecordField] = frozenset(
         {WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata}

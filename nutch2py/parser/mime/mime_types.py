@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.mime.mime_table import OCTET_STREAM, PLAIN_TEXT, MimeTable
+from nutch2py.parser.mime.text_start import UTF16_BOMS, MarkupStart, json_type, read_markup_start
 
 _MAGIC_SAMPLE_BYTES = 8192
 _TEXT_SAMPLE_BYTES = 512
@@ -17,18 +17,7 @@ _CONTROL = bytes(set(range(32)) - set(b"\t\n\x0b\f\r\x1b"))
 HTML_TYPE, XML_TYPE = "text/html", "application/xml"
 _MARKUP_TYPES = frozenset({XML_TYPE, HTML_TYPE, PLAIN_TEXT})  # the root element may name a subtype
 _STARTS_WITH_TAG = re.compile(rb"(?:\xef\xbb\xbf)?\s*<")
-_STARTS_AS_HTML = re.compile(
-    rb"\A(?:\xef\xbb\xbf)?\s*+(?:<!--.*?-->\s*+)*+<(?:!doctype\s++html|html|head)", re.IGNORECASE | re.DOTALL
-)
 _BINARY_SAMPLE_BYTES = 8
-_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
-# the internal subset of a document type may contain brackets in quoted text
-_BEFORE_ROOT = re.compile(
-    r"\s*(?:<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*+\[(?:[^\]\"']++|\"[^\"]*+\"|'[^']*+')*+\]\s*+>"
-    r"|<!DOCTYPE[^>\[]*(?:\[.*?\]\s*)?>)",
-    re.DOTALL | re.IGNORECASE,
-)
-_ROOT_ELEMENT = re.compile(r"\s*<(?:([\w.-]+):)?([\w.-]+)([^>]*)")
 
 
 class MimeTypeResolver:
@@ -61,18 +50,24 @@ class MimeTypeResolver:
 
     def type_by_content(self, body: bytes, url: str, declared: str | None) -> str:
         """Return the type by the first bytes, refined by the URL, then by the declared type."""
-        head = body[:_MAGIC_SAMPLE_BYTES]
-        kinds = self._types_by_magic(head)
+        start = read_markup_start(body)
+        head = start.markup[:_MAGIC_SAMPLE_BYTES] if start else body[:_MAGIC_SAMPLE_BYTES]
+        kinds = self._types_by_magic(head, start)
         if kinds[0] == HTML_TYPE and not _STARTS_WITH_TAG.match(head):
-            kinds.append(PLAIN_TEXT)  # prose and source code mention HTML tags too
-        elif kinds[0] == HTML_TYPE and not _STARTS_AS_HTML.match(head):
-            kinds.append(XML_TYPE)  # books in XML have titles and tables too, and XML may begin with a comment
+            found = json_type(head)
+            kinds = [found] if found else [*kinds, PLAIN_TEXT]  # prose and source code mention HTML tags too
+        elif kinds[0] == HTML_TYPE and start and not start.is_html_document:
+            kinds.append(XML_TYPE)  # books in XML have titles and tables too
+        elif kinds[0] == PLAIN_TEXT and start and start.is_sniffed_as_html:
+            kinds = [HTML_TYPE, XML_TYPE, PLAIN_TEXT]  # one tag decides only where nothing else is known
+        elif kinds[0] == PLAIN_TEXT:
+            kinds[0] = json_type(head) or PLAIN_TEXT
         for hint in (self.type_by_url(url), declared):
             if hint and any(self.table.is_instance_of(hint, kind) for kind in kinds):
                 kinds = [hint]
         return kinds[0]
 
-    def _types_by_magic(self, head: bytes) -> list[str]:
+    def _types_by_magic(self, head: bytes, start: MarkupStart | None) -> list[str]:
         if not head:
             return [OCTET_STREAM]
         best, kinds = -1, list[str]()
@@ -86,31 +81,21 @@ class MimeTypeResolver:
                     kinds.append(name)
         if not kinds:
             kinds = [PLAIN_TEXT if is_text(head) else OCTET_STREAM]
-        return [self._type_by_root_element(head) or kind if kind in _MARKUP_TYPES else kind for kind in kinds]
+        if start is None:
+            return kinds
+        return [(self._type_by_root(start) or kind) if kind in _MARKUP_TYPES else kind for kind in kinds]
 
-    def _type_by_root_element(self, head: bytes) -> str | None:
-        """Return the type of an XML document's root element."""
-        encoding = "utf-16" if head[:2] in _UTF16_BOMS else "utf-8"
-        text = head.removeprefix(codecs.BOM_UTF8).decode(encoding, "replace")
-        position = 0
-        while (skipped := _BEFORE_ROOT.match(text, position)) is not None:
-            position = skipped.end()
-        root = _ROOT_ELEMENT.match(text, position)
-        if root is None:
-            return None
-        prefix, local, attributes = root.groups()
-        namespace = None
-        if "xmlns" in attributes:
-            declaration = f"xmlns:{prefix}" if prefix else "xmlns"
-            namespace = re.search(rf"\b{re.escape(declaration)}\s*=\s*[\"']([^\"']*)", attributes)
-        found = self.table.root_elements.get((namespace[1] if namespace else "", local))
-        return found or self.table.root_elements.get(("", local))
+    def _type_by_root(self, start: MarkupStart) -> str | None:
+        """Return the type that the table has for the root element, else whether it is certainly XML."""
+        roots = self.table.root_elements
+        found = roots.get((start.namespace, start.local_name)) or roots.get(("", start.local_name))
+        return found or (XML_TYPE if start.is_xml else None)
 
 
 def _is_binary(head: bytes) -> bool:
     """Return whether the first bytes are binary: text that follows is then a part of a container file."""
     start = head[:_BINARY_SAMPLE_BYTES]
-    return start[:2] not in _UTF16_BOMS and start != start.translate(None, _CONTROL)
+    return start[:2] not in UTF16_BOMS and start != start.translate(None, _CONTROL)
 
 
 def is_text(head: bytes) -> bool:
