@@ -355,6 +355,44 @@ def test_mail_with_attachment_is_extracted(conf: Configuration) -> None:
     assert found.outlinks == [Outlink("http://h.test/in", "in"), Outlink("http://o.test/", "out")]
 
 
+RUSSIAN = "Сообщение о новой версии программы для чтения писем"
+
+
+@pytest.mark.parametrize(
+    ("raw", "title"),
+    [
+        # RFC 6532, alone and beside encoded words
+        ("Subject: Grüße 你好\n\nx".encode(), "Grüße 你好"),
+        ("Subject: =?iso-8859-1?q?Gr=FC=DFe?= 你好 =?utf-8?b?w7w=?=\n\nx".encode(), "Grüße 你好 ü"),
+        ("Subject: Grüße\nContent-Type: text/plain; charset=iso-8859-1\n\n".encode() + b"\xfc", "Grüße"),
+        # older programs: the encoding of the message, of a part of it, or none that is declared
+        (f"Subject: {RUSSIAN}\nContent-Type: text/plain;\n charset=KOI8-R\n\nx".encode("koi8-r"), RUSSIAN),
+        (f"Subject: {RUSSIAN}\nContent-Type: multipart/mixed; boundary=b\n\n--b\n"
+         f"Content-Type: text/plain; charset=windows-1251\n\nx\n--b--".encode("cp1251"), RUSSIAN),
+        (f"Subject: {RUSSIAN}\n\n{RUSSIAN}".encode("koi8-r"), RUSSIAN),
+        (f"Subject: {RUSSIAN}\nContent-Type: text/plain; charset=us-ascii\n\n{RUSSIAN}".encode("cp1251"), RUSSIAN),
+        # encoded words by the tables of the WHATWG; a character may be split, a language may be named
+        (b"Subject: =?big5?b?wHXHVah9q34=?=\n\nx", "優の良品"),
+        (b"Subject: =?utf-8?q?=E4=BD?= =?utf-8?q?=A0?=\n\nx", "你"),
+        (b"Subject: =?utf-8*de?q?=C3=BC?=\n\nx", "ü"),
+        (b"Subject: =?none?q?=C3=BC?= =?utf-8?b?!?=\n\nx", "=?none?q?=C3=BC?= =?utf-8?b?!?="),
+    ],
+)  # fmt: skip
+def test_header_of_mail_is_read_in_its_encoding(raw: bytes, title: str, conf: Configuration) -> None:
+    found = parse(MailParser, b"From: a@h.test\n" + raw, conf)
+    assert found.title == title
+    assert title in found.text
+
+
+@pytest.mark.parametrize(
+    "disposition",
+    ['filename="имя.txt"'.encode(), b"filename*=koi8-r''%C9%CD%D1.txt", b'filename="=?koi8-r?b?yc3RLnR4dA==?="'],
+)
+def test_name_of_attachment_is_read_in_its_encoding(disposition: bytes, conf: Configuration) -> None:
+    raw = b"From: a@h.test\nContent-Type: multipart/mixed; boundary=b\n\n--b\nContent-Disposition: attachment; "
+    assert "имя.txt" in parse(MailParser, raw + disposition + b"\n\ntext\n--b--", conf).text
+
+
 @pytest.mark.parametrize("page", ["<p></p>", ""])
 def test_empty_alternatives_fall_back_to_plain_text(page: str, conf: Configuration) -> None:
     made = message("S", "plain 文字 text")
