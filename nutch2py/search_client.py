@@ -1,5 +1,7 @@
 """SearchClient: Python client of a server's search API, ``/api/v1/search`` and ``/suggest``.
 
+Example::
+
     client = SearchClient("http://127.0.0.1:8080")
     for hit in client.search("web crawler").hits:
         print(hit.title, hit.url)
