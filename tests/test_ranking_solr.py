@@ -18,7 +18,10 @@ def test_solr_ranking_matches_embedded_index(solr_server, tmp_path):
     solr_server.clear()
     server = Solr(solr_server.url)
     made.crawl.run("pagerank")
+    assert not any(server.by_search(made.crawl, {}).values())  # an empty index
     server.fill(made.crawl)
+    server.fill(made.crawl)
+    assert server.client.get_json("admin/luke?numTerms=0&wt=json")["index"]["deletedDocs"] == 0
     ranked = server.by_search(made.crawl, {})
     assert [query for query, urls in expected.items() if not same_order(ranked[query], urls, 20)] == []
     plain = server.by_search(made.crawl, {"index.weight.fields": ""})

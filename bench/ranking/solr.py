@@ -20,9 +20,14 @@ class Solr:
         self.client = SolrClient([address])
 
     def fill(self, crawl: Crawl) -> None:
-        """Send the documents, with the ranks in the table."""
+        """Send the documents, with the ranks in the table.
+
+        Segments are merged afterwards: replaced documents, which a repeated request leaves behind, count in the
+        statistics of Lucene until then. Where they are a tenth, 31 of 48 queries have another order.
+        """
         without = crawl.properties["plugin.includes"].replace("indexer-embedded|", "")
         crawl.run("index", "-reindex", properties={"solr.server.url": self.address, "plugin.includes": without})
+        self.client.get_json("update?optimize=true&maxSegments=1&wt=json")
 
     def by_handler(self, query: str, weight: Weight, rows: int = 60) -> list[str]:
         """Return the URLs found by the search handler, best first."""

@@ -395,3 +395,26 @@ def test_forms_of_a_word_have_one_term(lang, forms):
 def test_word_across_a_border_keeps_its_spelling():
     assert Analyzer.from_conf(Configuration.load()).index_terms("全部份额", "zh") == ["全部", "份额"]
     assert ANALYZER.index_terms("بنات", "ar") != ANALYZER.index_terms("بن", "ar")
+
+
+def test_vietnamese_pages_have_words_without_and_with_marks():
+    marked = ["=ban\u0301", "=nha\u0300", "=hoa\u0300"]  # tones at the end
+    assert ANALYZER.word_and_extra_terms("Bán nhà hoà", "vi") == (["ban", "nha", "hoa"], marked)
+    assert ANALYZER.word_and_extra_terms("hòa", "vi")[1] == marked[2:]  # the tone is placed on either vowel
+    assert ANALYZER.word_and_extra_terms("ban nha", "vi")[1] == []
+    assert ANALYZER.word_and_extra_terms("Bán nhà", "fr")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "languages", "terms"),
+    [
+        ("mua bàn", "en vi", ["=mua", "=ban\u0300"]),
+        ("mua ban", "en vi", []),
+        ("mua bạn", "en fr vi", ["=mua", "=ban\u0323"]),
+        ("crème à café", "en fr vi", []),  # no letter that only Vietnamese has
+        ("mua bạn", "en fr", []),
+        ("bạn vnexpress.net", "en vi", ["=ban\u0323", ""]),
+    ],
+)
+def test_vietnamese_queries_with_marks_search_words_with_marks(query, languages, terms):
+    assert ANALYZER.marked_query_terms(query.split(), frozenset(languages.split())) == terms

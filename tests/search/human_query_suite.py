@@ -1,4 +1,4 @@
-"""Queries as people type them, in sixteen languages, each with the page that must come first.
+"""Queries as people type them, in seventeen languages, each with the page that must come first.
 
 The folder ``human_queries`` has a file for each language: short pages as ``name = [title, content]``, among them near
 misses, and queries with the name of the best page. All languages are in one index.

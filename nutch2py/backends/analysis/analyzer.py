@@ -40,6 +40,8 @@ from nutch2py.backends.analysis.stemming import (
     get_stemmer,
 )
 from nutch2py.backends.analysis.stopwords import CHINESE_FUNCTION_WORDS
+from nutch2py.backends.analysis.vietnamese import LANGUAGE as VIETNAMESE
+from nutch2py.backends.analysis.vietnamese import has_marks, is_vietnamese, marked_term
 from nutch2py.backends.analysis.word_forms import (
     fold_letters,
     iter_joined_words,
@@ -126,10 +128,12 @@ class QueryWord(NamedTuple):
             one.
         parts: The parts of a compound, in each language that divides it. A page that contains all terms of one of them
             matches, too, with a lower weight.
+        marked: The term with marks (:mod:`nutch2py.backends.analysis.vietnamese`), which outweighs the alternatives.
     """
 
     alternatives: tuple[tuple[TermSequence, ...], ...]
     parts: tuple[TermSequence, ...] = ()
+    marked: str = ""
 
 
 class Analyzer:
@@ -279,7 +283,27 @@ class Analyzer:
         extra = dict.fromkeys(map(self._term_cache(code).__getitem__, joined)) if joined else {}
         for some in found:
             extra.update(dict.fromkeys(some))
-        return terms, [*extra]
+        return terms, [*extra, *self._marked_terms(text, code)]
+
+    def _marked_terms(self, text: str, code: str) -> list[str]:
+        """Return the terms with marks of the words of a text in Vietnamese, as often as they occur."""
+        if code != VIETNAMESE or self.rules_version < 4 or not has_marks(text):
+            return []
+        return [*map(marked_term, self._analyse(text, code)[1])]
+
+    def marked_query_terms(self, words: Iterable[str], languages: frozenset[str]) -> list[str]:
+        """Return the term with marks of each part of a query, "" for one of several words; [] without marks.
+
+        ``languages``: those of the index. If it has more than Vietnamese and English, the query needs a letter that
+        only Vietnamese has.
+        """
+        words, others = [*words], {*languages} - {VIETNAMESE, "en"}
+        if VIETNAMESE not in languages or self.rules_version < 4:
+            return []
+        if not any(map(is_vietnamese if others else has_marks, words)):
+            return []
+        runs = (self._analyse(word, VIETNAMESE)[1] for word in words)
+        return [marked_term(found[0]) if len(found) == 1 else "" for found in runs]
 
     def _analyse(self, text: str, code: str) -> tuple[list[str], list[str]]:
         """Return the terms of a text, and its alphabetic words as they are written."""

@@ -24,7 +24,7 @@ MORE_STEMMER_NAMES = {
 }  # fmt: skip
 """Language code -> name of Snowball's stemmer in the package PyStemmer, since version 4 of the analysis."""
 
-LANGUAGE_CODES = frozenset({*STEMMER_NAMES, *MORE_STEMMER_NAMES, "ja"})
+LANGUAGE_CODES = frozenset({*STEMMER_NAMES, *MORE_STEMMER_NAMES, "ja", "vi"})
 """Languages with analysis rules of their own. Korean and Chinese are recognised by their scripts."""
 
 _CODE_ALIASES = {"nb": "no", "nn": "no"}

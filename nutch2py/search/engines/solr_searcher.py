@@ -118,6 +118,8 @@ class SolrSearcher(ServerSearcher):
     def _count_phrases(self, phrases: list[PhraseClause]) -> list[int]:
         facets = {str(i): {"type": "query", "q": _phrase_query(phrase)} for i, phrase in enumerate(phrases)}
         counts = self._select({"query": {"lucene": {"query": "*:*"}}, "limit": 0, "facet": facets})["facets"]
+        if not counts["count"]:  # Solr leaves out the facets of an empty index
+            return [0] * len(phrases)
         return [int(counts[str(i)]["count"]) for i in range(len(phrases))]
 
     def _count_documents_with_field(self, field: str) -> int:

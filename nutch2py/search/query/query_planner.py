@@ -62,6 +62,8 @@ _MAX_PLANNED_WORDS = 64
 _MIN_PREFIX_LENGTH = 2
 _COMPOUND_PART_WEIGHT = 0.4
 """Weight of a document with all parts of a compound next to one with the compound."""
+_UNMARKED_WEIGHT = 0.4
+"""Weight of a document with a word without its marks, or with others, next to one with the word of the query."""
 _MAX_RARE_FREQUENCY = 2
 """Documents with a word up to which far more frequent similar words are searched, too."""
 _MAX_CORRECTED_WORDS = 8
@@ -104,13 +106,15 @@ class WordCorrector(Protocol):
 class _PlannedWord(NamedTuple):
     """A word with its plan.
 
-    ``idf``: its idf in the index; ``is_known``: a document may have it; ``is_certain``: a document has it.
+    ``idf``: its idf in the index; ``is_known``: a document may have it; ``is_certain``: a document has it; ``exact``:
+    the part of the plan that counts as a match of the word, None for all of it.
     """
 
     plan: QueryPlan
     idf: float
     is_known: bool
     is_certain: bool = False
+    exact: DisMaxClause | None = None
 
 
 class QueryPlanner:
@@ -230,6 +234,7 @@ class _PlanBuilder:
                 for text, units in self._units.items()
             }
         self._free_texts = [*iter_free_texts(self._tree)]
+        self._marked_terms = self._mark_units()
         self._joined = self._join_neighbours()
         self._word_count = sum(
             len(self._units[text]) for text in self._free_texts if not planner.is_filler(text.text)
@@ -248,6 +253,8 @@ class _PlanBuilder:
             self._find_corrections(planner.corrector)
         meant = " ".join(replace_words(text.text, self.replaced_words) for text in self._free_texts)
         self._free_rows = planner.index_rows(meant) if is_ranked else []
+        if is_ranked and self._marked_terms:
+            self._free_rows = [self._marked_terms]
         corrected = (term for found in self._corrections.values() for each in found for term in each.terms)
         free = (term for row in self._free_rows for term in row)
         more = (each for term in (*corrected, *free) for each in self._weights.index_terms("", term))
@@ -272,6 +279,16 @@ class _PlanBuilder:
             return [QueryWord(tuple(((term,),) for term in dict.fromkeys(same))) for same in zip(*rows, strict=True)]
         characters = [each for each in self._analyzer.han_characters(terms[0]) if not self._planner.is_filler(each)]
         return [unit, *(QueryWord((((each,),),)) for each in characters if len(terms[0]) > 1)]
+
+    def _mark_units(self) -> tuple[str, ...]:
+        """Give the words of a query with marks their terms with marks; return these terms."""
+        planner = self._planner
+        terms = self._analyzer.marked_query_terms((text.text for text in self._free_texts), planner.languages)
+        for text, term in zip(self._free_texts, terms, strict=False):
+            units = self._units[text]
+            if term and len(units) == 1:
+                self._units[text] = [units[0]._replace(marked=term)]
+        return tuple(filter(None, terms))
 
     # fields and statistics
 
@@ -298,7 +315,9 @@ class _PlanBuilder:
         for text, units in self._units.items():
             if text.field in EXACT_FIELDS or text.field == "id":
                 continue
-            for row in (row for unit in units for rows in (*unit.alternatives, unit.parts) for row in rows):
+            marked = (((unit.marked,),) for unit in units if unit.marked)
+            parts = (rows for unit in units for rows in (*unit.alternatives, unit.parts))
+            for row in (row for rows in (*parts, *marked) for row in rows):
                 for term in (*row, *(self._analyzer.compound_parts(row[0]) if len(row) == 1 else ())):
                     yield from self._weights.index_terms(text.field, term)
 
@@ -432,7 +451,9 @@ class _PlanBuilder:
         delta = self._settings.coordination_of(len(base))
         if delta:
             should += [
-                ConstantClause(word.plan, delta * word.idf) for word in base if isinstance(word.plan, DisMaxClause)
+                ConstantClause(word.exact or word.plan, delta * word.idf)
+                for word in base
+                if isinstance(word.plan, DisMaxClause)
             ]
         matching = _any_of(should)
         return BooleanClause(must=(matching,), should=tuple(extra)) if extra and matching is not None else matching
@@ -476,6 +497,10 @@ class _PlanBuilder:
         ]
         shared = min(idfs, default=None)
         weighed = self._weights.weigh(rows, shared)
+        exact = self._weights.weigh([*self._iter_clauses((unit.marked,), field)]) if unit.marked else []
+        if exact:
+            weighed = [clause._replace(weight=clause.weight * _UNMARKED_WEIGHT) for clause in weighed] + exact
+            shared = self._weights.term_idf(exact[0].field, unit.marked)
         if is_filler:
             weighed = [clause._replace(weight=clause.weight * _FILLER_WEIGHT) for clause in weighed]
         for terms in unit.parts:
@@ -487,7 +512,8 @@ class _PlanBuilder:
             sums = [sum(self._weights.term_idf(clause.field, term) for term in clause.terms) for clause in weighed]
             idf = shared if shared is not None else min(sums, default=0.0)
             unmatched = rows or [*self._iter_clauses(unit.alternatives[0][0], field)]
-            return _PlannedWord(_dis_max(weighed or unmatched), idf, bool(weighed), bool(idfs))
+            plan = _dis_max(weighed or unmatched)
+            return _PlannedWord(plan, idf, bool(weighed), bool(idfs), _dis_max(exact) if exact else None)
         plans = [*([_dis_max(weighed)] if weighed else []), *multiple]
         return _PlannedWord(_any_of(plans) or _dis_max(rows), shared or 0.0, bool(plans), bool(idfs))
 
