@@ -182,6 +182,55 @@ def test_main_text_includes_script_rendered_article(conf: Configuration, form: s
     assert page.metadata[MAIN_TEXT_KEY].decode().count("旧金山") == 20
 
 
+@pytest.mark.parametrize("form", ["text", "markdown"])
+def test_short_main_text_is_completed_by_readability(conf: Configuration, form: str) -> None:
+    """The first algorithm finds the second paragraph only: the others are text of div elements."""
+    conf.set("parser.html.main.text", True)
+    conf.set("parser.html.main.text.form", form)
+    paragraphs = [f"{name}. {LONG * 2}" for name in ("First", "Second", "Third")]
+    page = fetched(
+        f"<body><article><h1>Head</h1><div>{paragraphs[0]}<p>{paragraphs[1]}</p></div><div>{paragraphs[2]}</div>"
+        "</article><footer>Imprint and so on <a href=/4>here</a></footer>".encode()
+    )
+    parse(conf, page)
+    main = page.metadata[MAIN_TEXT_KEY].decode()
+    assert all(paragraph.strip() in main for paragraph in paragraphs)
+    assert "Imprint" not in main
+
+
+@pytest.mark.parametrize("menu", [0, 1])
+def test_main_text_of_a_small_share_of_the_page_is_replaced_if_all_algorithms_find_more(menu: int) -> None:
+    tried = list[object]()
+
+    def extract(html: str, **options: object) -> str:
+        tried.append(options.get("fast"))
+        return "much more text" if options else "some"
+
+    found = main_text._extract_twice("<p>page", 39 + 2 * menu, extract, lambda summary: "")
+    assert (found, tried) == (("much more text", [None, False]) if menu else ("some", [None]))
+
+
+@pytest.mark.parametrize(
+    ("second", "expected"),
+    [
+        ("a b c d e f g h i j k l m n o p", "a b c d e f g h i j k l m n o p"),  # the same article, and more
+        ("menu of x y z and more words than found before", "a b c d e f g h"),  # another part of the page
+        ("a b c d e f g h i", "a b c d e f g h"),  # about the same
+        ("今日は天気がいいですねa b c d e f g h", "今日は天気がいいですねa b c d e f g h"),
+    ],
+)
+def test_second_text_is_taken_if_it_contains_the_first_and_is_much_longer(second: str, expected: str) -> None:
+    assert main_text._extract_twice("<p>page", 100, lambda html: "a b c d e f g h", lambda summary: second) == expected
+
+
+def test_error_of_readability_keeps_the_first_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object, **options: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(main_text, "load_readability", lambda: fail)
+    assert "sentence" in main_text.extract_main_text(f"<html><body><article><p>{LONG}</p></article>", 400)
+
+
 def test_page_without_main_text_keeps_all_text(conf: Configuration) -> None:
     conf.set("tika.boilerpipe", True)
     assert parse(conf, fetched(b"<body><nav>menu <a href=/>all</a></nav>")).text == "menu all"
