@@ -325,6 +325,14 @@ class IndexWriter(Plugin, Protocol):
         """Return the field ``pagerank`` by id, for documents that are in the index; None without the field."""
         return {}
 
+    def get_click_factors(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the field ``clicks`` by id, for documents of the last :meth:`get_scores` call; None without the field.
+
+        ``index -scores`` writes a document whose factor has changed as a whole. By default no factor is known, and each
+        document with a learned one is written.
+        """
+        return {}
+
     def count_documents(self) -> int | None:
         """Return the number of documents in the index, None if it cannot be queried.
 

@@ -187,6 +187,7 @@ class IndexWriters:
         scores: Mapping[str, float],
         tolerance: float,
         make_documents: Callable[[Sequence[str]], list[NutchDocument]],
+        click_factors: Mapping[str, float] | None = None,
     ) -> Counter[str]:
         """Replace the scores of documents that differ by more than a tolerance, in every index.
 
@@ -194,6 +195,8 @@ class IndexWriters:
             scores: New scores by document id.
             tolerance: Relative difference up to which a score stays.
             make_documents: Builds the documents of ids, for an index that cannot update scores alone.
+            click_factors: Factors that documents with the field ``clicks`` have now, by id; a document whose factor
+                has changed is written as a whole. None: documents have no such field.
 
         Returns:
             The number of documents updated ``alone`` and as a ``whole``, up to date (``same``) and not indexed
@@ -206,11 +209,13 @@ class IndexWriters:
             try:
                 whole: list[str] = []
                 known = each.writer.get_scores([*scores])
+                old_factors = each.writer.get_click_factors([*known]) if click_factors is not None else {}
                 for document_id, old_score in known.items():
                     score = scores[document_id]
-                    if old_score is not None and abs(score - old_score) <= max(tolerance, _FLOAT_PRECISION) * abs(
-                        old_score
-                    ):
+                    factor = click_factors.get(document_id) if click_factors is not None else None
+                    if not _is_near(factor, old_factors.get(document_id), tolerance):
+                        whole.append(document_id)
+                    elif _is_near(score, old_score, tolerance):
                         counts["same"] += 1
                     elif each.writer.set_score(document_id, score):
                         counts["alone"] += 1
@@ -272,6 +277,13 @@ class IndexWriters:
             self.close()
         else:
             self._close_quietly()
+
+
+def _is_near(new: float | None, old: float | None, tolerance: float) -> bool:
+    """Return whether a number differs from the one of the index by the tolerance at most."""
+    if new is None or old is None:
+        return new is old
+    return abs(new - old) <= max(tolerance, _FLOAT_PRECISION) * abs(old)
 
 
 def _preserves_score(mapping: FieldMapping) -> bool:

@@ -267,6 +267,28 @@ class DeliverySuite:
         assert shown == {"0": 1.0, "1": 4.0, "2": 0.25, "3": 1.0, "4": 2.0}
         assert set_scores(conf, scores) == {"same": 4, "absent": 1}
 
+    def test_changed_click_factor_resends_document(self, server):
+        conf = self.settings(server.url)
+        now = {0: "0.5", 2: "1.5", 3: "1.8"}
+        pages = {
+            number: page_doc(number, pagerank="1.0", **({"clicks": now[number]} if number in now else {}))
+            for number in range(5)
+        }
+        before = {0: "2.0", 1: "0.5", 2: "1.5"}
+        for number in range(5):
+            clicks = {"clicks": before[number]} if number in before else {}
+            write(conf, page_doc(number, pagerank="1.0", **clicks))
+        factors = {pages[number].id: float(factor) for number, factor in now.items()}
+        named = {page.id: 1.0 for page in pages.values()}
+        by_id = {page.id: page for page in pages.values()}
+        for counted in ({"whole": 3, "same": 2}, {"same": 5}):
+            with IndexWriters(conf) as writers:
+                counts = writers.update_scores(named, 0.02, lambda ids: [by_id[each] for each in ids], factors)
+                writers.commit()
+            assert {name: count for name, count in counts.items() if count} == counted
+        shown = {hit.fields["url"][-1]: hit.fields.get("clicks") for hit in search(conf, "words").hits}
+        assert shown == {"0": "0.5", "1": None, "2": "1.5", "3": "1.8", "4": None}
+
     def test_score_of_document_deleted_meanwhile_creates_none(self, server):
         conf = self.settings(server.url)
         write(conf, page_doc(0, pagerank="1.0"), page_doc(1, pagerank="1.0"))

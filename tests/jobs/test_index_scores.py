@@ -20,6 +20,7 @@ from nutch2py.jobs.locking.lock_scopes import PAGERANK
 from nutch2py.mapreduce.job_parameters import REINDEX
 from nutch2py.records.webpage import CrawlStatus, DerivedRow, Mark, WebPage
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.search_log.click_model import store_click_factors
 from nutch2py.table import open_store
 from tests.indexer.pages import page
 
@@ -62,6 +63,11 @@ def documents(conf: Configuration) -> list[tuple[float, dict[str, object]]]:
     return sorted([(round(hit.score, 5), hit.fields) for hit in hits], key=lambda hit: str(hit[1]["id"]))
 
 
+def relative(scored: list[tuple[float, dict[str, object]]]) -> list[tuple[float, dict[str, object]]]:
+    """Return documents with scores relative to the last one's: replaced documents change the statistics of words."""
+    return [(round(score / scored[-1][0], 3), fields) for score, fields in scored]
+
+
 @pytest.mark.parametrize("runner", ["inline", "local"])
 def test_index_scores_equal_reindex(conf: Configuration, runner: str, tmp_path: Path) -> None:
     conf.set("mapreduce.runner", runner)
@@ -72,6 +78,26 @@ def test_index_scores_equal_reindex(conf: Configuration, runner: str, tmp_path: 
     rebuilt.set("index.embedded.path", str(tmp_path / "rebuilt"))
     index(rebuilt, REINDEX)
     assert documents(conf) == documents(rebuilt) != before
+    assert dict(index(conf, SCORES).group("IndexerStatus")) == {"scores_kept": PAGES}
+
+
+def test_changed_click_factors_are_indexed_as_by_reindex(conf: Configuration, tmp_path: Path) -> None:
+    conf.set("plugin.includes", "index-(basic|pagerank|clicks)|indexer-embedded")
+    conf.set("index.weight.fields", "pagerank^0.35,clicks^0.5")
+    rank(conf, dict.fromkeys(range(PAGES), 1.0))
+    store_click_factors(open_store(conf, DerivedRow), {key(0): 2.0, key(1): 0.5, key(2): 1.5})
+    index(conf, REINDEX)
+    assert dict(index(conf, SCORES).group("IndexerStatus")) == {"scores_kept": PAGES}
+    # another factor, none, the first, the same; a new rank keeps the factor
+    store_click_factors(open_store(conf, DerivedRow), {key(0): 0.5, key(2): 1.5, key(3): 1.8})
+    rank(conf, {2: 3.0})
+    before = documents(conf)
+    counts = dict(index(conf, SCORES).group("IndexerStatus"))
+    assert counts == {"scores_changed": 1, "scores_changed_whole": 3, "scores_kept": PAGES - 4}
+    rebuilt = conf.copy()
+    rebuilt.set("index.embedded.path", str(tmp_path / "rebuilt"))
+    index(rebuilt, REINDEX)
+    assert relative(documents(conf)) == relative(documents(rebuilt)) != relative(before)
     assert dict(index(conf, SCORES).group("IndexerStatus")) == {"scores_kept": PAGES}
 
 

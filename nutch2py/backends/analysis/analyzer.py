@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -37,12 +37,14 @@ from nutch2py.backends.analysis.stemming import (
     MORE_STEMMER_NAMES,
     STEMMER_NAMES,
     analysis_language,
+    get_batch_stemmer,
     get_stemmer,
 )
 from nutch2py.backends.analysis.stopwords import CHINESE_FUNCTION_WORDS
 from nutch2py.backends.analysis.vietnamese import LANGUAGE as VIETNAMESE
 from nutch2py.backends.analysis.vietnamese import has_marks, is_vietnamese, marked_term
 from nutch2py.backends.analysis.word_forms import (
+    adjust_finnish_stem,
     fold_letters,
     iter_joined_words,
     name_spans,
@@ -101,6 +103,7 @@ _KOREAN_PARTICLE = re.compile("(?<=..)(?:을|를|이|가|은|는|에|의|로|와
 _STEMMABLE_ENGLISH_WORD = re.compile(r"[a-z]{3,}")
 _STEMMABLE_WORD = re.compile(r"[^\W\d_]{3,}")
 _STEMMABLE_MARKED_WORD = re.compile(rf"(?:[^\W\d_]|[{_COMBINING_MARKS}]){{3,}}")
+_LOWER_CASE_WORD = re.compile(r"[^\W\d_\u0900-\U0003ffff]{1,64}")  # of a script with letters
 _ALL_STEMMERS = STEMMER_NAMES.keys() | MORE_STEMMER_NAMES.keys()
 _ELISION_LANGUAGES = frozenset({"fr", "it"})  # l'homme, dell'uomo
 _ACCENTS = re.compile("[\u0300-\u036f]+")
@@ -337,6 +340,24 @@ class Analyzer:
                     terms.append(known[run])
         return terms, words
 
+    def word_terms(self, words: Sequence[str], lang: str = "en") -> list[str]:
+        """Return the term of each of many words in pages of a language; "" for a word of several terms.
+
+        Words in lower case are stemmed together and not cached, which costs a tenth: the edits of a mistyped word are
+        hundreds, of which most are no words.
+        """
+        code = analysis_language(lang)
+        terms = dict.fromkeys(words, "")
+        plain = [*filter(_LOWER_CASE_WORD.fullmatch, terms)] if self.rules_version > 3 and code != "ar" else []
+        joined = " ".join(plain)
+        if joined != joined.lower() or unicodedata.normalize("NFKC", joined) != joined:
+            plain = []
+        terms |= zip(plain, _stem_words(plain, code), strict=True)
+        for word in terms.keys() - {*plain}:
+            row = self.index_terms(word, lang)
+            terms[word] = row[0] if len(row) == 1 else ""
+        return [terms[word] for word in words]
+
     def _han_terms(self, run: str, code: str) -> list[str]:
         if code == "ja" and self.rules_version > 1 and not self.by_character:
             return bigrams(run)
@@ -477,25 +498,38 @@ class Analyzer:
         parts = [part for part in self._segmenter.cut_for_search(word, hmm=True) if part != word]
         return tuple(parts) if len(parts) > 1 and "".join(parts) == word else ()
 
-    def tokens(self, text: str, lang: str = "en") -> Iterator[TextToken]:
-        """Yield the words of a text with their offsets and all their terms, for highlighting; not all in order."""
+    def tokens(self, text: str, lang: str = "en", wanted: frozenset[str] | None = None) -> Iterator[TextToken]:
+        """Yield the words of a text with their offsets and all their terms, for highlighting; not all in order.
+
+        Args:
+            text: A text of a page.
+            lang: The page's field ``lang``.
+            wanted: Terms; runs without spaces that contain none of them are skipped, since dividing them costs most.
+
+        """
         code = analysis_language(lang)
         known = self._term_cache(code)
         if self.rules_version < 3:
-            yield from self._word_tokens(text, code, known, None)
+            yield from self._word_tokens(text, code, known, None, wanted)
             return
         extra = self._extra_cache(code)
         at = 0
         for start, end, name in name_spans(fold_width(text)):
-            yield from _moved(self._word_tokens(text[at:start], code, known, extra), at)
+            yield from _moved(self._word_tokens(text[at:start], code, known, extra, wanted), at)
             yield TextToken(start, end, (known[name],))
             at = end
-        yield from _moved(self._word_tokens(text[at:], code, known, extra), at)
+        rest = self._word_tokens(text[at:], code, known, extra, wanted)
+        yield from _moved(rest, at) if at else rest
         for start, end, word in iter_joined_words(text):
             yield TextToken(start, end, (known[word],))
 
     def _word_tokens(
-        self, text: str, code: str, known: BoundedDict[str], extra: BoundedDict[tuple[str, ...]] | None
+        self,
+        text: str,
+        code: str,
+        known: BoundedDict[str],
+        extra: BoundedDict[tuple[str, ...]] | None,
+        wanted: frozenset[str] | None,
     ) -> Iterator[TextToken]:
         """Yield the words of a text without names with signs."""
 
@@ -509,10 +543,13 @@ class Analyzer:
         folded = self._folding.fold(text)
         for match in self._token_pattern.finditer(folded.text):
             start, run = match.start(), match.group()
+            is_unspaced = _HAN_START.match(run) or self._bigram_start.match(run)
+            if is_unspaced and wanted is not None and not any(term in run for term in wanted):
+                continue
             if _HAN_START.match(run) and not (code == "ja" and self.rules_version > 1 and not self.by_character):
                 for word, begin, end in self._segmenter.tokenize(run, mode=self._jieba_mode, hmm=True):
                     yield TextToken(*folded.original_span(start + begin, start + end), (word,))
-            elif _HAN_START.match(run) or self._bigram_start.match(run):
+            elif is_unspaced:
                 for piece in [run] if _HAN_START.match(run) else self._split_scripts(run):
                     for i, pair in enumerate(bigrams(piece)):
                         yield TextToken(*folded.original_span(start + i, start + i + len(pair)), (pair,))
@@ -550,6 +587,25 @@ def _fold_word(word: str, folds_letters: bool) -> str:
         if folds_letters and not folded.isascii():
             folded = fold_letters(folded) or folded
     return folded
+
+
+def _stem_words(words: list[str], code: str) -> list[str]:
+    """Return the terms of lower-case words of letters, as :func:`_stem_english` and :func:`_stem_word` do."""
+    if code not in _ALL_STEMMERS:
+        code = "en"
+    plain = words
+    if not all(map(str.isascii, words)):
+        plain = [_fold_plain_word(word) if code == "en" else prepare_for_stemmer(word, code) for word in words]
+    has_stem = [len(word) > 2 and (code != "en" or word.isascii()) for word in plain]
+    stems = iter(get_batch_stemmer(code)([word for word, stemmed in zip(plain, has_stem, strict=True) if stemmed]))
+    terms = [next(stems) or word if stemmed else word for word, stemmed in zip(plain, has_stem, strict=True)]
+    if code == "fi":
+        terms = [adjust_finnish_stem(term) if stemmed else term for term, stemmed in zip(terms, has_stem, strict=True)]
+    return terms if all(map(str.isascii, terms)) else [*map(_fold_plain_word, terms)]
+
+
+def _fold_plain_word(word: str) -> str:
+    return _fold_word(word, folds_letters=True)
 
 
 def _stem_english(word: str, folds_letters: bool) -> str:

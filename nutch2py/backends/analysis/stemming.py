@@ -7,7 +7,7 @@ a query are stemmed by the rules of every language of the index, because the lan
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 STEMMER_NAMES = {
@@ -51,6 +51,27 @@ def get_stemmer(code: str) -> Callable[[str], str]:
     raw, rules = tantivy.Tokenizer.raw(), tantivy.Filter.stemmer(STEMMER_NAMES[code])
     stem: Callable[[str], list[str]] = tantivy.TextAnalyzerBuilder(raw).filter(rules).build().analyze
     return lambda word: stem(word)[0]
+
+
+@lru_cache(maxsize=64)
+def get_batch_stemmer(code: str) -> Callable[[Sequence[str]], list[str]]:
+    """Return a function that stems many lower-case words by the rules of a language in one call."""
+    if code in MORE_STEMMER_NAMES:
+        import Stemmer
+
+        stem_words: Callable[[list[str]], list[str]] = Stemmer.Stemmer(MORE_STEMMER_NAMES[code], 0).stemWords
+        lock = threading.Lock()  # a stemmer has one buffer
+
+        def stem_all(words: Sequence[str]) -> list[str]:
+            with lock:
+                return stem_words([*words])
+
+        return stem_all
+    import tantivy
+
+    spaces, rules = tantivy.Tokenizer.whitespace(), tantivy.Filter.stemmer(STEMMER_NAMES[code])
+    analyze: Callable[[str], list[str]] = tantivy.TextAnalyzerBuilder(spaces).filter(rules).build().analyze
+    return lambda words: analyze(" ".join(words))
 
 
 def _get_snowball_stemmer(name: str) -> Callable[[str], str]:

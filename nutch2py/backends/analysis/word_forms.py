@@ -8,7 +8,9 @@ found joined and in parts, too: ``wi-fi`` by ``wifi``, ``iPhone15`` by ``iphone 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 _LATIN = {
     "œ": "oe", "æ": "ae", "ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "ı": "i", "ß": "ss", "ŋ": "n", "ħ": "h",
@@ -57,6 +59,49 @@ def fold_letters(word: str) -> str:
     return word
 
 
+class PlainLetters:
+    """Replaces letters with accents of the Latin, Greek and Cyrillic scripts, each by one letter.
+
+    Offsets into the text stay valid. Terms have plain letters, so the words of a term can be found in such a text by
+    their first letters.
+
+    Attributes:
+        long_letters: A pattern of the letters that stay, because terms have two letters for them, such as œ.
+    """
+
+    def __init__(self) -> None:
+        letters: dict[str, str] = {}
+        long_letters: list[str] = []
+        for code in (*range(0xC0, 0x250), *range(0x370, 0x530), *range(0x1E00, 0x2000)):
+            letter = chr(code)
+            if not letter.isalpha():
+                continue
+            decomposed = unicodedata.normalize("NFKD", letter)
+            plain = "".join(each for each in decomposed if not unicodedata.combining(each))
+            plain = "".join(_LATIN.get(each.lower(), each) for each in plain)
+            if len(plain) != 1:
+                long_letters.append(letter)
+            elif plain != letter:
+                letters[letter] = plain
+        self._letters = letters
+        self._pattern = re.compile(f"[{''.join(letters)}]")
+        self.long_letters = re.compile(f"[{''.join(long_letters)}]")
+
+    def replace_in(self, text: str) -> str:
+        """Return a text of the same length with plain letters."""
+        return text if text.isascii() else self._pattern.sub(lambda match: self._letters[match.group()], text)
+
+
+@lru_cache(maxsize=1)
+def get_plain_letters() -> PlainLetters:
+    """Return the plain letters, built at the first use.
+
+    >>> get_plain_letters().replace_in("Émile, Łódź, Йод, œuvre")
+    'Emile, Lodz, Иод, œuvre'
+    """
+    return PlainLetters()
+
+
 def prepare_for_stemmer(word: str, code: str) -> str:
     """Return a lower-case word with the letters that the stemmer of a language knows."""
     if word.isascii():
@@ -82,8 +127,17 @@ def stem_forms(word: str, code: str, stem: Callable[[str], str]) -> str:
     if code == "ar" and _ARABIC_PLURAL.fullmatch(word):
         return stem(f"ال{word}")
     if code == "fi":
-        return _FINNISH_KS.sub("s", stem(word)).replace("d", "t")
+        return adjust_finnish_stem(stem(word))
     return stem(word)
+
+
+def adjust_finnish_stem(stem: str) -> str:
+    """Return the common stem of the forms of a Finnish word.
+
+    >>> adjust_finnish_stem("kokouks"), adjust_finnish_stem("sod")
+    ('kokous', 'sot')
+    """
+    return _FINNISH_KS.sub("s", stem).replace("d", "t")
 
 
 def name_spans(text: str) -> list[tuple[int, int, str]]:

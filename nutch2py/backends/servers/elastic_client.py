@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit
 
+from nutch2py.backends.servers.index_schema import parse_number
 from nutch2py.backends.servers.server_retry import (
     RequestFailure,
     RequestRejectedError,
@@ -192,6 +193,12 @@ class ElasticClient:
         query = {"query": {"ids": {"values": [*ids]}}, "size": len(ids), "_source": False, "docvalue_fields": [field]}
         hits = self.post_json("/_search", query)["hits"]["hits"]
         return {hit["_id"]: hit.get("fields", {}).get(field, [None])[0] for hit in hits}
+
+    def get_source_values(self, ids: Sequence[str], field: str) -> dict[str, float | None]:
+        """Return a number of the stored documents by ``_id``, whatever its type in the index; None without a number."""
+        response = self.post_json(f"/_mget?_source={quote(field)}", {"ids": [*ids]}) if ids else {"docs": []}
+        found = (each for each in response["docs"] if each.get("found"))
+        return {each["_id"]: parse_number(each.get("_source", {}).get(field)) for each in found}
 
     def count_documents(self) -> int:
         """Return the number of searchable documents."""

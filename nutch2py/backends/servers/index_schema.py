@@ -10,6 +10,15 @@ DATE_FIELDS = ("tstamp", "date", "lastModified", "publishedDate", "updatedDate")
 """Fields of documents that hold a point in time."""
 
 
+def parse_number(value: Any) -> float | None:
+    """Return a stored value, or the only one of several, as a number; None for anything else."""
+    values = value if isinstance(value, list) else [value]
+    try:
+        return float(values[0]) if len(values) == 1 else None
+    except (TypeError, ValueError):
+        return None
+
+
 class IndexField(NamedTuple):
     """A field of an index.
 

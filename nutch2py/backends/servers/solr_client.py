@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from nutch2py.backends.servers.index_schema import parse_number
 from nutch2py.backends.servers.server_retry import (
     RequestFailure,
     RequestRejectedError,
@@ -101,6 +102,13 @@ class SolrClient:
         params = {"fl": f"id_:field({key}),value_:field({field})", "wt": "json", "echoParams": "none"}
         response = self.post_json("select", {**query, "params": params})
         return {str(each["id_"]): each.get("value_") or None for each in response["response"]["docs"]}
+
+    def get_stored_numbers(self, key: str, ids: Sequence[str], field: str) -> dict[str, float | None]:
+        """Return a stored field of the existing documents by ``key`` as a number, whatever its type; else None."""
+        query = {"query": {"terms": {"f": key, "separator": "\n", "query": "\n".join(ids)}}, "limit": len(ids)}
+        params = {"fl": f"id_:field({key}),{field}", "wt": "json", "echoParams": "none"}
+        response = self.post_json("select", {**query, "params": params})
+        return {str(each["id_"]): parse_number(each.get(field)) for each in response["response"]["docs"]}
 
     def find_ids(self, key: str, ids: Sequence[str]) -> list[str]:
         """Return those of ``ids`` whose documents exist by ``key``, whether committed or not."""

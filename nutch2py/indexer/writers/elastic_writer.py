@@ -170,6 +170,12 @@ class ElasticIndexWriter(ServerIndexWriter):
         scores = self._call_server("read scores", lambda: self.client.get_field_values([*names], "pagerank"))
         return {names[name]: score for name, score in scores.items()}
 
+    def get_click_factors(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the field ``clicks`` of the existing documents."""
+        names = {elastic_document_id(clean_text(each)): each for each in ids}
+        factors = self._call_server("read click factors", lambda: self.client.get_source_values([*names], "clicks"))
+        return {names[name]: factor for name, factor in factors.items()}
+
     def count_documents(self) -> int | None:
         """Return the number of searchable documents."""
         self._read_mappings(create=False)

@@ -116,6 +116,13 @@ class EmbeddedIndexWriter(IndexWriter):
         names = {_encodable_id(each): each for each in ids}
         return {names[each]: score for each, score in self._score_reader.read_scores(names).items()}
 
+    def get_click_factors(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the field ``clicks`` of documents of the last call of :meth:`get_scores`."""
+        reader = self._score_reader
+        if reader is None:
+            return {}
+        return {each: _finite_float(reader.read_document(_encodable_id(each)).get("clicks")) for each in ids}
+
     def count_documents(self) -> int | None:
         """Return the number of documents as of the last commit."""
         if not self.index_dir.exists:

@@ -137,6 +137,17 @@ class SolrIndexWriter(ServerIndexWriter):
                 scores[names[name]] = score if same else None
         return scores
 
+    def get_click_factors(self, ids: Sequence[str]) -> Mapping[str, float | None]:
+        """Return the field ``clicks`` of existing documents; None also when several collections disagree."""
+        names = {clean_text(each): each for each in ids}
+        field = self.mapping.rename.get("clicks", "clicks")
+        factors: dict[str, float | None] = {}
+        for number, target in enumerate(self._collections):
+            for name, factor in target.get_stored_numbers([*names], field).items():
+                same = number == 0 or factors.get(names[name]) == factor
+                factors[names[name]] = factor if same else None
+        return factors
+
     def count_documents(self) -> int | None:
         """Return the number of committed documents of the smallest collection."""
         return min((target.count_documents() for target in self._collections), default=0)
@@ -234,6 +245,13 @@ class _SolrCollection:
             return self.client.get_field_values(self.writer.unique_key, ids, self.writer.score_field)
         except SolrRejectedError as error:
             raise IndexingError(f"Solr at {self.client.url} cannot return scores: {error}") from error
+
+    def get_stored_numbers(self, ids: Sequence[str], field: str) -> dict[str, float | None]:
+        """Return a stored number of existing documents by id."""
+        try:
+            return self.client.get_stored_numbers(self.writer.unique_key, ids, field)
+        except SolrRejectedError as error:
+            raise IndexingError(f"Solr at {self.client.url} cannot return {field}: {error}") from error
 
     def count_documents(self) -> int:
         """Return the number of committed documents."""

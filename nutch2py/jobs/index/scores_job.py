@@ -1,4 +1,7 @@
-"""ScoresJob: updates PageRank scores of indexed documents, without sending their texts where possible."""
+"""ScoresJob: updates PageRank scores of indexed documents, without sending their texts where possible.
+
+Click factors (``index-clicks``) are a part of documents: a document whose factor has changed is sent with its text.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.document_builder import IndexAction, is_gone
+from nutch2py.indexer.filters.index_clicks import ClickIndexingFilter
 from nutch2py.indexer.filters.index_pagerank import PageRankIndexingFilter
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.index.index_base import STATUS_GROUP, BaseIndexJob, format_unsent
@@ -46,6 +50,8 @@ class ScoresJob(BaseIndexJob[JobParameters]):
         super().prepare()
         self.rank_filter = PageRankIndexingFilter(self.conf)
         self.share = self.conf.get_float("index.scores.share", 0.02)
+        has_clicks = "index-clicks" in enabled_plugins(self.conf, "indexingfilter")
+        self.click_factors = ClickIndexingFilter(self.conf).factors if has_clicks else None
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Send the scores of a split; commit at the end."""
@@ -66,7 +72,8 @@ class ScoresJob(BaseIndexJob[JobParameters]):
         if not scores:
             return
         self.check_lock()
-        for name, count in writers.update_scores(scores, self.share, self._build_documents).items():
+        counts = writers.update_scores(scores, self.share, self._build_documents, self.click_factors)
+        for name, count in counts.items():
             if count:
                 self.count(STATUS_GROUP, SCORE_COUNTERS[name], count)
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Self
 
 from nutch2py.backends.analysis.stemming import LANGUAGE_CODES
 from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.embedded_index.index_directory import IndexDirectory
-from nutch2py.backends.embedded_index.index_lookup import find_addresses, read_documents
 from nutch2py.backends.embedded_index.weight_buckets import WEIGHT_BUCKETS, bucket_boost
-from nutch2py.backends.index_fields import FACET_PREFIX, SKETCH_FIELD
+from nutch2py.backends.index_fields import FACET_PREFIX
 from nutch2py.backends.vectors.vector_matrix import VectorMatrix
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import IndexingError, QueryError
+from nutch2py.search.engines.embedded_commit import EmbeddedCommit
 from nutch2py.search.engines.explanation_tree import format_tree
 from nutch2py.search.engines.plan_searcher import EngineResult, HitRequest, PlanSearcher
 from nutch2py.search.hybrid.hybrid_ranker import Neighbours, any_id
@@ -47,10 +45,9 @@ from nutch2py.search.query.query_planner import QueryPlanner
 from nutch2py.search.query.search_cursor import invalid_cursor
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
 from nutch2py.search.results.search_results import ScoredDocument, field_values, first_value
-from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm
+from nutch2py.search.suggestions.prefix_terms import PrefixTerm
 from nutch2py.search.suggestions.spelling import SpellingCorrector
 from nutch2py.search.suggestions.suggester import SuggestionCache
-from nutch2py.search.suggestions.word_edits import prefix_distance
 from nutch2py.support.reporting import warn
 
 if TYPE_CHECKING:
@@ -59,9 +56,6 @@ if TYPE_CHECKING:
 
 _BEST_HITS = 200  # best hits read for facets without columns, and first for freshness
 _MAX_VALUES = 30
-_MAX_SIMILAR_TERMS = 1_000  # terms with the same three first letters, compared with a word
-_MIN_SIMILAR_LENGTH = 4  # letters of a term
-_TERM_DOCUMENTS = 3  # documents read of a similar term
 MAX_FILTERED = 1_000
 """Documents of a filter that are read, so that the nearest among them are found."""
 _MAX_NEAREST = 4_000  # nearest documents that are compared with another filter
@@ -92,10 +86,11 @@ class EmbeddedSearcher(PlanSearcher):
     def _use_commit(self) -> None:
         """Take the loaded commit of the index; a searcher of tantivy keeps the files of its commit."""
         self.schema, self._searcher = self.index.schema, self.index.searcher()
+        self._commit = commit = EmbeddedCommit(self._searcher, self.schema, self.index_dir.layout)
         counts = {code: self._searcher.doc_freq("exact", f"lang={code}") for code in sorted(LANGUAGE_CODES)}
         languages = indexed_languages(counts)
-        corrector = SpellingCorrector(self, self.analyzer, languages)
-        self._planner = QueryPlanner(self._settings, self.analyzer, languages, self, corrector)
+        corrector = SpellingCorrector(commit, self.analyzer, languages)
+        self._planner = QueryPlanner(self._settings, self.analyzer, languages, commit, corrector)
         self._suggestion_cache = SuggestionCache()  # other documents have other terms
         self._vectors_before, self._vectors = self._vectors or self._vectors_before, None
         self._weight_units = [
@@ -124,25 +119,28 @@ class EmbeddedSearcher(PlanSearcher):
 
     def count(self) -> int:
         """Return the number of documents."""
-        return int(self._searcher.num_docs)
-
-    def document_count(self, field: str) -> int:
-        """Return the number of documents, which tantivy uses for the idf of every field."""
-        del field
-        return self.count()
+        return self._commit.count()
 
     def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
         """Return the number of documents with each term."""
-        return [self._searcher.doc_freq(field, term) for field, term in terms]
+        return self._commit.document_frequencies(terms)
 
-    def has_field(self, name: str) -> bool:
-        """Return whether documents have a field of a plug-in."""
-        return bool(self._searcher.terms_with_prefix("other", f"{name}=", limit=1))
+    def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
+        """Return up to ``limit`` documents with words that start alike and may differ from ``word`` by two edits."""
+        return self._commit.similar_documents(word, limit)
+
+    def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
+        """Return documents with a term in title or content."""
+        return self._commit.documents_with_term(term, limit)
+
+    def prefix_terms(self, prefix: str, limit: int) -> list[PrefixTerm]:
+        """Return the terms of the dictionary with a prefix; their original spelling is unknown."""
+        return self._commit.prefix_terms(prefix, limit)
 
     def get_document(self, document_id: str) -> dict[str, Any] | None:
         """Return the fields of one document, None when it is not in the index."""
-        address = self._find_address(document_id)
-        return self._read_hits([(0.0, address)])[0].fields if address is not None else None
+        address = self._commit.find_address(document_id)
+        return self._commit.read_hits([(0.0, address)])[0].fields if address is not None else None
 
     def _find_nearest(self, request: Neighbours) -> list[ScoredDocument]:
         import numpy as np
@@ -202,9 +200,6 @@ class EmbeddedSearcher(PlanSearcher):
                 self._vectors_before = None
             return self._vectors[1]
 
-    def _find_address(self, document_id: str) -> tantivy.DocAddress | None:
-        return next((address for _, address in find_addresses(self._searcher, self.schema, [document_id])), None)
-
     def close(self) -> None:
         """Nothing to close: files are closed with the last searcher of their commit."""
 
@@ -227,7 +222,7 @@ class EmbeddedSearcher(PlanSearcher):
                 return EngineResult(self._count_plan(plan), [])
             query = self._to_tantivy_query(plan)
             total, best = self._find_best(query, start, request.rows, request.newest_first, request.freshness)
-            hits = self._read_hits(best)
+            hits = self._commit.read_hits(best)
             facets = self._count_facets(plan, request.facets) if request.facets else None
         except (ValueError, OSError) as error:
             raise IndexingError(f"the index {self.index_dir.path} cannot be searched: {error}") from error
@@ -287,8 +282,8 @@ class EmbeddedSearcher(PlanSearcher):
         return _total_hits(self._searcher.search(self._to_tantivy_query(matching_plan(plan)), 1))
 
     def _admit(self, plan: QueryPlan) -> AbstractContextManager[object]:
-        postings = sum(self._searcher.doc_freq(field, term) for field, term in _iter_plan_terms(plan))
-        return _EXPENSIVE_SEARCHES if postings > _EXPENSIVE_POSTINGS else nullcontext()
+        is_expensive = _count_postings(plan, self._commit) > _EXPENSIVE_POSTINGS
+        return _EXPENSIVE_SEARCHES if is_expensive else nullcontext()
 
     def _count_values_of_best(self, plan: QueryPlan) -> FacetCounts:
         hits = self._find(HitRequest(plan, 0, _BEST_HITS)).hits
@@ -302,54 +297,17 @@ class EmbeddedSearcher(PlanSearcher):
             facets[name] = sorted(counted, key=lambda pair: (-pair[1], pair[0]))
         return facets
 
-    def prefix_terms(self, prefix: str, limit: int) -> list[PrefixTerm]:
-        """Return the terms of the dictionary with a prefix; their original spelling is unknown."""
-        counted: Counter[str] = Counter()
-        for field in SUGGEST_FIELDS:
-            counted.update(dict(self._searcher.terms_with_prefix(field, prefix, limit=limit)))
-        return [PrefixTerm(term, count, Counter()) for term, count in counted.most_common(limit)]
-
-    def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
-        """Return up to ``limit`` documents with words that start alike and may differ from ``word`` by two edits."""
-        # The second and the third letter may be swapped, replaced by their successor, or as typed.
-        starts = {word[:3], word[0] + word[2] + word[1], word[0] + word[2:4], word[:2] + word[3:4]}
-        counted = dict[str, int]()
-        for start in sorted(starts):
-            counted |= dict(self._searcher.terms_with_prefix("content", start, limit=_MAX_SIMILAR_TERMS))
-        letters = frozenset(word)
-        distances = {
-            term: prefix_distance(term, word, 2)
-            for term in counted
-            if _MIN_SIMILAR_LENGTH <= len(term) <= len(word) + 2 and len(letters.union(term)) <= len(letters) + 2
-        }
-        terms = sorted(
-            (term for term, distance in distances.items() if distance <= 2),
-            key=lambda term: (distances[term] - len(term), -counted[term], term),
-        )
-        found = (document for term in terms[:limit] for document in self.documents_with_term(term, _TERM_DOCUMENTS))
-        return [*islice(found, limit)]
-
-    def documents_with_term(self, term: str, limit: int) -> list[dict[str, Any]]:
-        """Return documents with a term in title or content."""
-        import tantivy
-
-        query = tantivy.Query.boolean_query(
-            [(tantivy.Occur.Should, tantivy.Query.term_query(self.schema, field, term)) for field in SUGGEST_FIELDS]
-        )
-        hits = self._searcher.search(query, limit).hits
-        return [each.fields for each in self._read_hits([(0.0, address) for _, address in hits])]
-
     def _explain_words(self, query: str, document_id: str) -> str | None:
         """Return BM25's parts as an indented tree, and the weight."""
         plan = self._plan(query, DEFAULT_SEARCH_OPTIONS).plan
-        address = self._find_address(document_id)
+        address = self._commit.find_address(document_id)
         if plan is None or address is None:
             return None
         try:
             explanation = self._to_tantivy_query(plan).explain(self._searcher, address).to_json()
         except ValueError:  # the document does not match
             return None
-        fields = self._read_hits([(0.0, address)])[0].fields
+        fields = self._commit.read_hits([(0.0, address)])[0].fields
         powers = DocumentWeights(self.conf).powers
         weight = " · ".join(f"({name} {fields.get(name, '1')}) ^ {power:g}" for name, power in powers.items()) or "1"
         fresh, _ = self._resolve_freshness(None)
@@ -371,13 +329,6 @@ class EmbeddedSearcher(PlanSearcher):
             inside = tantivy.Query.boolean_query([(must, query), (must, tantivy.Query.const_score_query(term, 0.0))])
             parts.append((should, tantivy.Query.boost_query(inside, unit)))
         return tantivy.Query.boolean_query(parts)
-
-    def _read_hits(self, hits: list[tuple[float, tantivy.DocAddress]]) -> list[ScoredDocument]:
-        stored = read_documents(self._searcher, [address for _, address in hits], self.index_dir.layout)
-        return [
-            ScoredDocument(score, fields, str(fields.pop(SKETCH_FIELD, "")))
-            for (score, _), fields in zip(hits, stored, strict=True)
-        ]
 
     def _to_tantivy_query(self, plan: QueryPlan) -> tantivy.Query:
         import tantivy
@@ -401,7 +352,7 @@ class EmbeddedSearcher(PlanSearcher):
         import tantivy
 
         if isinstance(row, PrefixClause):
-            query = tantivy.Query.regex_query(self.schema, row.field, f"{re.escape(row.prefix)}.*")
+            query = self._commit.prefix_query(row)
         elif len(row.terms) == 1:
             query = tantivy.Query.term_query(self.schema, row.field, row.terms[0])
         else:
@@ -409,15 +360,18 @@ class EmbeddedSearcher(PlanSearcher):
         return query if row.weight == 1.0 else tantivy.Query.boost_query(query, row.weight)
 
 
-def _iter_plan_terms(plan: QueryPlan) -> Iterator[IndexTerm]:
-    """Yield the terms of which a search of the plan reads the postings, each as often as it reads them."""
+def _count_postings(plan: QueryPlan | PhraseClause | PrefixClause, commit: EmbeddedCommit) -> int:
+    """Return how many postings a search of the plan reads: documents of each term, as often as it reads them."""
     if isinstance(plan, BooleanClause):
-        for part in (*plan.must, *plan.should, *plan.must_not):
-            yield from _iter_plan_terms(part)
-    elif isinstance(plan, DisMaxClause | ConstantClause):
-        for clause in (plan.clause if isinstance(plan, ConstantClause) else plan).clauses:
-            if isinstance(clause, PhraseClause):
-                yield from ((clause.field, term) for term in clause.terms)
+        return sum(_count_postings(part, commit) for part in (*plan.must, *plan.should, *plan.must_not))
+    if isinstance(plan, DisMaxClause | ConstantClause):
+        clauses = (plan.clause if isinstance(plan, ConstantClause) else plan).clauses
+        return sum(_count_postings(clause, commit) for clause in clauses)
+    if isinstance(plan, PhraseClause):
+        return sum(commit.document_frequencies([(plan.field, term) for term in plan.terms]))
+    if isinstance(plan, PrefixClause):
+        return commit.count_prefix_postings(plan)
+    return commit.count() if isinstance(plan, MatchAllClause) else 0
 
 
 def _total_hits(result: tantivy.SearchResult) -> int:

@@ -42,7 +42,7 @@ from nutch2py.search.suggestions.prefix_terms import PrefixTerm
 from nutch2py.search.suggestions.suggester import Suggester, SuggestionCache, Suggestions
 from nutch2py.support.reporting import warn
 
-_MAX_QUERY_LENGTH = 10_000  # characters
+_MAX_QUERY_LENGTH = 4_000  # characters; the rest is ignored, which bounds the cost
 
 
 class HitRequest(NamedTuple):

@@ -94,7 +94,7 @@ class ServerSearcher(PlanSearcher):
         self._connection = client
         self._languages_read_at = self._suggestions_read_at = float("-inf")
         self._planner: QueryPlanner | None = None
-        self._statistics = ServerStatistics(self)
+        self._statistics: ServerStatistics | None = None
         self._suggestion_cache = SuggestionCache()
 
     # for subclasses
@@ -128,9 +128,9 @@ class ServerSearcher(PlanSearcher):
             own_documents = FilterClause(ANALYSIS_FIELD, self.analyzer.version)
             counts = self._find(HitRequest(own_documents, facets=("lang",))).facets or {}
             languages = indexed_languages(dict(counts.get("lang", ())))
-            self._statistics = ServerStatistics(self)
+            self._statistics = statistics = ServerStatistics(self)
             corrector = SpellingCorrector(self, self.analyzer, languages)
-            self._planner = QueryPlanner(self._settings, self.analyzer, languages, self._statistics, corrector)
+            self._planner = QueryPlanner(self._settings, self.analyzer, languages, statistics, corrector)
             self._languages_read_at = time.monotonic()
         return self._planner
 
@@ -149,6 +149,7 @@ class ServerSearcher(PlanSearcher):
     def close(self) -> None:
         """Close the connections."""
         self._connection.close()
+        self._planner = self._statistics = None  # they refer to this object, too
 
     def is_ready(self) -> bool:
         """Return whether the server has documents with the terms of this version."""
@@ -176,6 +177,8 @@ class ServerSearcher(PlanSearcher):
 
     def document_frequencies(self, terms: Sequence[IndexTerm]) -> list[int]:
         """Return the number of documents with each term."""
+        if self._statistics is None:
+            self._statistics = ServerStatistics(self)
         return self._statistics.document_frequencies(terms)
 
     def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-MAX_QUERY_WORDS = 200
+MAX_QUERY_WORDS = 100
 """Limit of words in a query; the rest is ignored, which bounds the cost."""
 _MAX_NESTING = 20
 _FREE_WORD = re.compile(r"(?<![\w:\-])[^\W\d_]+(?![\w:])")

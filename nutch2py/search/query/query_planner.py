@@ -59,6 +59,8 @@ _LONG_QUERY = 2  # words; in a longer query, pairs of words count less
 _FILLER_WEIGHT = 0.2
 _MAX_PLANNED_WORDS = 64
 """Words of a query that are searched; Solr accepts 1,024 clauses, of which a word has some in each field."""
+_MAX_FILLERS = 16
+"""Fillers of a query that are searched: nearly every page has each of them."""
 _MIN_PREFIX_LENGTH = 2
 _COMPOUND_PART_WEIGHT = 0.4
 """Weight of a document with all parts of a compound next to one with the compound."""
@@ -67,7 +69,13 @@ _UNMARKED_WEIGHT = 0.4
 _MAX_RARE_FREQUENCY = 2
 """Documents with a word up to which far more frequent similar words are searched, too."""
 _MAX_CORRECTED_WORDS = 8
-_MAX_CORRECTION_ATTEMPTS = 12  # words of a query for which similar words are looked for: each costs several requests
+_MAX_CORRECTION_ATTEMPTS = 8  # words of a query for which similar words are looked for: each costs several requests
+_MAX_PREFIXES = 4
+"""Prefixes of a query that are expanded, each to all terms of the index with it; further ones are words."""
+_MAX_UNITS = 256
+"""Words of a query that are looked up in the index, in all its texts; runs without spaces have hundreds."""
+_MAX_FREE_CHARACTERS = 1_000
+"""Characters of the words without operators that are compared as a phrase and in pairs."""
 _MAX_JOINED_LENGTH = 24  # letters of two words that may be one
 _SINGLE_WORD = re.compile(r"\W*([^\W\d_]+)\W*")
 _FIELD_ALIASES = {"intitle": "title", "inurl": "url", "inanchor": "anchor", "intext": "content", "filetype": "type"}
@@ -227,12 +235,20 @@ class _PlanBuilder:
         self._is_ranked, self._demands_all = is_ranked, demands_all
         self._tree = self._resolve_fields(tree)
         self._is_uncertain = False
-        self._units = {text: [] if _prefix_of(text) else planner.query_words(text) for text in iter_texts(self._tree)}
+        prefixes = ((text, prefix) for text in dict.fromkeys(iter_texts(self._tree)) if (prefix := _prefix_of(text)))
+        self._prefixes = dict(islice(prefixes, _MAX_PREFIXES))
+        self._units = {
+            text: [] if text in self._prefixes else planner.query_words(text) for text in iter_texts(self._tree)
+        }
         if splits_words:
             self._units = {
                 text: units if text.phrase else [piece for unit in units for piece in self._split(unit)]
                 for text, units in self._units.items()
             }
+        left = _MAX_UNITS
+        for units in self._units.values():
+            del units[left:]
+            left -= len(units)
         self._free_texts = [*iter_free_texts(self._tree)]
         self._marked_terms = self._mark_units()
         self._joined = self._join_neighbours()
@@ -252,7 +268,7 @@ class _PlanBuilder:
             self._use_joined_words()
             self._find_corrections(planner.corrector)
         meant = " ".join(replace_words(text.text, self.replaced_words) for text in self._free_texts)
-        self._free_rows = planner.index_rows(meant) if is_ranked else []
+        self._free_rows = planner.index_rows(meant[:_MAX_FREE_CHARACTERS]) if is_ranked else []
         if is_ranked and self._marked_terms:
             self._free_rows = [self._marked_terms]
         corrected = (term for found in self._corrections.values() for each in found for term in each.terms)
@@ -419,14 +435,14 @@ class _PlanBuilder:
         words, fillers = list[tuple[QueryWord, TextNode]](), list[tuple[QueryWord, TextNode]]()
         prefixes: list[_PlannedWord] = []
         for text in texts:
-            if prefix := _prefix_of(text):
+            if prefix := self._prefixes.get(text):
                 prefixes.append(_PlannedWord(self._plan_prefix(prefix, text.field), 0.0, True))
             is_filler = self._planner.is_filler(text.text)
             units = self._units[text]
             for unit in units:
                 is_small = is_filler or (len(units) > 1 and self._planner.is_filler(unit.alternatives[0][0][0]))
                 (fillers if is_small else words).append((unit, text))
-        del words[_MAX_PLANNED_WORDS:], fillers[_MAX_PLANNED_WORDS // 2 :]
+        del words[_MAX_PLANNED_WORDS:], fillers[_MAX_FILLERS:]
         planned = [self._plan_word(unit, text.field, False) for unit, text in words]
         self._unknown_words += [text.text for (_, text), word in zip(words, planned, strict=True) if not word.is_known]
         planned = [
@@ -463,7 +479,7 @@ class _PlanBuilder:
         field = text.field
         if field == "id" or field in EXACT_FIELDS:
             return make_filter(field, text.text)
-        if prefix := _prefix_of(text):
+        if prefix := self._prefixes.get(text):
             return self._plan_prefix(prefix, field)
         units = self._units[text][:_MAX_PLANNED_WORDS]
         return _all_of([self._plan_word(unit, field, False).plan for unit in units])

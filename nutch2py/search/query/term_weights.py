@@ -42,6 +42,7 @@ class TermWeights:
         self._statistics, self._default_fields = statistics, default_fields
         self._frequencies: dict[IndexTerm, int] = {}
         self._field_sizes: dict[str, int] = {}
+        self._idfs: dict[IndexTerm, float] = {}
         self._document_count = statistics.document_count("") if statistics is not None else 1
 
     def read(self, terms: Iterable[IndexTerm]) -> None:
@@ -49,6 +50,7 @@ class TermWeights:
         new = dict.fromkeys(term for term in terms if term not in self._frequencies)
         if self._statistics is None or not new:
             return
+        self._idfs = {}
         self._frequencies.update(zip(new, self._statistics.document_frequencies([*new]), strict=True))
         for field in {field for field, _ in new} - self._field_sizes.keys():
             self._field_sizes[field] = self._statistics.document_count(field)
@@ -88,8 +90,13 @@ class TermWeights:
     def term_idf(self, field: str, term: str) -> float:
         """Return the idf of a term by the field that has it most often, among all documents of the index."""
         fields = self._default_fields if field in self._default_fields else (field,)
-        known = [(name, term) for name in fields if (name, term) in self._frequencies]
-        return _idf(self._document_count, max(self._frequencies.get(pair, 1) for pair in known or [(field, term)]))
+        key = fields[0], term
+        idf = self._idfs.get(key)
+        if idf is None:
+            known = (self._frequencies.get((name, term)) for name in fields)
+            frequency = max((number for number in known if number is not None), default=1)
+            idf = self._idfs[key] = _idf(self._document_count, frequency)
+        return idf
 
     def _own_idf(self, field: str, term: str) -> float:
         """Return the idf that the index uses for a term of a field."""

@@ -12,7 +12,7 @@ from nutch2py.backends.analysis.compounds import COMPOUND_LANGUAGES
 from nutch2py.backends.analysis.folding import fold_width
 from nutch2py.backends.analysis.stemming import analysis_language
 from nutch2py.backends.analysis.stopwords import get_stopwords
-from nutch2py.backends.analysis.word_forms import name_spans
+from nutch2py.backends.analysis.word_forms import get_plain_letters, name_spans
 from nutch2py.search.results.passages import select_passages
 from nutch2py.support.bounded_cache import bounded_cache
 
@@ -22,7 +22,10 @@ SHORT_TEXT_LENGTH = 1_000
 """Characters: shorter texts are analysed completely."""
 _SIGNED_NAME = re.compile("plusplu|shar|dotn|objectiv")  # the stem of C++, C#, .NET or Objective-C
 _BLANK_BEFORE_PUNCTUATION = re.compile(r"(?<=[\w)\]\"'”’»])\s+(?=[.,;)\]](?:\s|$))")
-_ACCENTED = "\u00c0-\u024f\u1e00-\u1eff"
+_COMBINING_MARKS = re.compile("[\u0300-\u036f\u0483-\u0489]")
+_FIRST_OTHER_SCRIPT = "\u0530"  # after Latin, Greek and Cyrillic
+_CHANGED_STARTS = frozenset({"sr", "ga", "id"})
+"""Languages whose stemmers change the first letters of words: other letters, mutations, prefixes."""
 
 
 class Snippet(NamedTuple):
@@ -119,17 +122,21 @@ def find_matches(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: st
 def _iter_candidate_tokens(analyzer: Analyzer, text: str, wanted: frozenset[str], lang: str) -> Iterator[TextToken]:
     """Yield words of ``text`` that may have one of the terms; of a long text only words with the prefix of a term.
 
-    Stems keep the first letters of their words, which may have accents. Other texts are analysed completely.
+    Stems keep the first letters of their words, which may have accents: words are found in the text with plain letters.
+    Other texts are analysed completely.
     """
-    if len(text) < SHORT_TEXT_LENGTH or not all(term.isascii() and term.isalnum() for term in wanted):
-        yield from analyzer.tokens(text, lang)
+    if len(text) < SHORT_TEXT_LENGTH or not _have_first_letters(wanted, text, analysis_language(lang)):
+        yield from analyzer.tokens(text, lang, wanted)
         return
     known: dict[str, list[TextToken]] = {}
     folded = fold_width(text)
-    pattern = _ascii_prefixes_pattern(wanted) if folded.isascii() else _prefixes_pattern(wanted)
-    spans = {match.span(): None for match in pattern.finditer(folded)}
+    plain = get_plain_letters().replace_in(folded)
+    pattern = _ascii_prefixes_pattern(wanted) if plain.isascii() else _prefixes_pattern(wanted)
+    spans = {match.span(): None for match in pattern.finditer(plain)}
+    if not plain.isascii():
+        spans |= dict.fromkeys(_iter_words_with(get_plain_letters().long_letters, plain))
     if analysis_language(lang) in COMPOUND_LANGUAGES and any(len(term) > 2 for term in wanted):
-        spans |= dict.fromkeys(_iter_words_with(_parts_pattern(wanted), folded))
+        spans |= dict.fromkeys(_iter_words_with(_parts_pattern(wanted), plain, inside=True))
     if any(_SIGNED_NAME.search(term) for term in wanted):
         spans |= {(start, end): None for start, end, _ in name_spans(folded)}
     for start, end in spans:
@@ -140,36 +147,41 @@ def _iter_candidate_tokens(analyzer: Analyzer, text: str, wanted: frozenset[str]
             yield TextToken(start + token.start, start + token.end, token.terms)
 
 
-def _iter_words_with(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Yield the words with a match of a pattern after their first letter: they may be compounds."""
+def _have_first_letters(wanted: frozenset[str], text: str, code: str) -> bool:
+    """Return whether words with the terms start with the letters of their terms, in a text with plain letters."""
+    if not all(term.isalnum() and max(term) < _FIRST_OTHER_SCRIPT for term in wanted):
+        return False
+    is_ascii = all(map(str.isascii, wanted))
+    return (is_ascii or _COMBINING_MARKS.search(text) is None) and (text.isascii() or code not in _CHANGED_STARTS)
+
+
+def _iter_words_with(pattern: re.Pattern[str], text: str, inside: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield the words with a match of a pattern; ``inside``: after their first letter, as in compounds."""
     for match in pattern.finditer(text):
         start, end = match.span()
         while start and text[start - 1].isalnum():
             start -= 1
         while end < len(text) and text[end].isalnum():
             end += 1
-        if start < match.start():
+        if start < match.start() or not inside:
             yield start, end
 
 
 @bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
 def _parts_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
     """Return a pattern of the first letters of terms within a word."""
-    prefixes = {term[:5] for term in wanted if len(term) > 2}
-    either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in prefix) for prefix in sorted(prefixes))
-    return re.compile(either, re.IGNORECASE)
+    return re.compile("|".join(sorted({term[:5] for term in wanted if len(term) > 2})), re.IGNORECASE)
 
 
 @bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
 def _prefixes_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
-    """Return a pattern of words with the prefixes of the terms, whose letters may have accents."""
-    either = "|".join("".join(f"[{letter}{_ACCENTED}]" for letter in prefix) for prefix in _prefixes_of(wanted))
-    return re.compile(rf"(?<![^\W_])(?:{either}){_REST_OF_WORD}", re.IGNORECASE)
+    """Return a pattern of words with the prefixes of the terms, for a text with plain letters."""
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(_prefixes_of(wanted))}){_REST_OF_WORD}", re.IGNORECASE)
 
 
 @bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
 def _ascii_prefixes_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
-    """Return the pattern for an ASCII text, which is compiled ten times as fast."""
+    """Return the pattern for an ASCII text, which finds the words faster."""
     return re.compile(rf"(?<![^\W_])(?:{'|'.join(_prefixes_of(wanted))}){_REST_OF_WORD}", re.IGNORECASE | re.ASCII)
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.search.query.query_plan import PhraseClause
 from nutch2py.search.results.search_results import field_values, first_value
+from nutch2py.support.bounded_cache import bounded_cache
 
 SUGGEST_FIELDS = ("title", "content")
 """Fields that provide suggestions."""
@@ -38,6 +39,7 @@ def _build_accent_variants() -> dict[str, str]:
 _ACCENT_VARIANTS = _build_accent_variants()
 
 
+@bounded_cache(maxsize=2_000, max_key_length=16)
 def prefix_pattern(prefix: str) -> re.Pattern[str]:
     """Return a pattern of words with a prefix, in which letters match their accented variants, too."""
     letters = "".join(f"[{_ACCENT_VARIANTS[each]}]" if each in _ACCENT_VARIANTS else re.escape(each) for each in prefix)

@@ -18,7 +18,6 @@ from nutch2py.search.query.query_plan import Correction, IndexTerm
 from nutch2py.search.results.search_results import field_values
 from nutch2py.search.suggestions.homophones import iter_homophones
 from nutch2py.search.suggestions.word_edits import edit_distance, iter_edits
-from nutch2py.support.bounded_cache import BoundedDict
 
 _MIN_FREQUENCY_RATIO = 100  # of that similar word
 _MIN_WORD_LENGTH, _MAX_WORD_LENGTH = 3, 40  # letters; a word of three letters may only lack one
@@ -86,7 +85,7 @@ class SpellingCorrector:
         self._languages = frozenset(languages) | {"en"}
         self._latin_codes: list[str] = []
         self._corrections: dict[tuple[str, int], tuple[Correction, ...]] = {}
-        self._homophones = BoundedDict(self._replace_homophones, _MAX_CACHED_WORDS, _MAX_CACHED_TEXT)
+        self._homophones: dict[str, str] = {}
 
     def find_corrections(self, word: str, frequency: int = 0) -> tuple[Correction, ...]:
         """Return words of the index that ``word`` was probably meant to be, the best first.
@@ -113,7 +112,14 @@ class SpellingCorrector:
         A word of two to four characters is replaced where one homophone is in the index, or one in far more documents
         than the others.
         """
-        return self._homophones[text]
+        found = self._homophones.get(text)
+        if found is None:
+            found = self._replace_homophones(text)
+            if len(text) <= _MAX_CACHED_TEXT:
+                if len(self._homophones) >= _MAX_CACHED_WORDS:
+                    self._homophones.clear()
+                self._homophones[text] = found
+        return found
 
     def _replace_homophones(self, text: str) -> str:
         corrected = text
@@ -184,8 +190,9 @@ class SpellingCorrector:
                 costs[edited] = min(cost, costs.get(edited, cost))
         words_by_term: dict[str, list[str]] = {}
         for code in codes:
-            for edited, term in self._analyse([*costs], code):
-                words_by_term.setdefault(term, []).append(edited)
+            for edited, term in zip(costs, self._analyzer.word_terms([*costs], code), strict=True):
+                if term:
+                    words_by_term.setdefault(term, []).append(edited)
         terms = [*words_by_term]
         counts = self._count(terms)
         return [
@@ -193,14 +200,6 @@ class SpellingCorrector:
             for term, count in zip(terms, counts, strict=True)
             if count
         ]
-
-    def _analyse(self, words: list[str], code: str) -> Iterable[tuple[str, str]]:
-        """Return words with their terms in a language; one text of all of them costs least."""
-        terms = self._analyzer.index_terms(" ".join(words), code)
-        if len(terms) == len(words):
-            return zip(words, terms, strict=True)
-        rows = ((word, self._analyzer.index_terms(word, code)) for word in words)
-        return ((word, row[0]) for word, row in rows if len(row) == 1)
 
     def _find_forms(self, word: str, rejected: Sequence[tuple[_Candidate, list[str]]]) -> list[_Candidate]:
         """Return the word of a page whose stem an edit has, for a form of it that the stemmer keeps apart.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer
+from nutch2py.backends.analysis.word_forms import get_plain_letters
 from nutch2py.records.document import clean_text
 from nutch2py.search.results.search_results import ScoredDocument, field_values, first_value, strip_bidi_controls
-from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm, prefix_pattern
+from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm
+from nutch2py.support.bounded_cache import bounded_cache
 
 MAX_QUERY_SUGGESTIONS, MAX_TITLE_SUGGESTIONS = 6, 4
 """Limits of suggested queries and titles."""
@@ -27,7 +29,14 @@ _MAX_CACHE_ENTRIES = 20_000  # cached prefixes and terms
 _LAST_WORD = re.compile(r"(?<![^\W_])([^\W_]+)$")
 _SIGNED_NAME_START = re.compile(r"(?<![\w.+#])(?:[A-Za-z][+#]{1,2}|\.[nN][eE]?[tT]?)$")
 _ANY_WORD = re.compile(r"(?<![^\W_])[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
+_FIRST_OTHER_SCRIPT = "\u0530"  # after Latin, Greek and Cyrillic
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]")
+
+
+@bounded_cache(maxsize=2_000, max_key_length=16)
+def _start_pattern(start: str) -> re.Pattern[str]:
+    """Return a pattern of words with a start, for a text with plain letters."""
+    return re.compile(rf"(?<![^\W_]){re.escape(start)}[^\W_]*(?:['’][^\W_]+)*", re.IGNORECASE)
 
 
 class SuggestionIndex(Protocol):
@@ -184,16 +193,23 @@ class Suggester:
         if _UNSPACED.match(term):
             yield term
             return
-        analyzer = self._index.analyzer
-        pattern = prefix_pattern(term[: 3 if len(term) > 4 else 1]) if term.isascii() else _ANY_WORD
+        start = term[: 3 if len(term) > 4 else 1]
+        # Stems keep the first letters of their words, which may have accents.
+        is_found_by_start = max(start) < _FIRST_OTHER_SCRIPT
+        pattern = _start_pattern(start) if is_found_by_start else _ANY_WORD
+        words_by_lang: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for fields in self._index.documents_with_term(term, documents):
-            lang = first_value(fields, "lang") or "en"
+            words = words_by_lang[first_value(fields, "lang") or "en"]
             for name in SUGGEST_FIELDS:
-                for text in field_values(fields, name):
-                    for match in pattern.finditer(text[:_MAX_TEXT_CHARACTERS]):
-                        word = match.group().lower()
-                        if analyzer.index_terms(word, lang) == [term]:
-                            yield word
+                for value in field_values(fields, name):
+                    text = value[:_MAX_TEXT_CHARACTERS]
+                    plain = get_plain_letters().replace_in(text) if is_found_by_start else text
+                    words.update(text[match.start() : match.end()].lower() for match in pattern.finditer(plain))
+        for lang, words in words_by_lang.items():
+            terms = self._index.analyzer.word_terms([*words], lang) if words else []
+            for (word, count), found in zip(words.items(), terms, strict=True):
+                if found == term:
+                    yield from repeat(word, count)
 
     def _find_titles(self, before: str, last: str, words: list[str]) -> list[tuple[str, str]]:
         """Return pages whose titles have the words before the last one and a completion of the last."""
