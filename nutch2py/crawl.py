@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nutch2py.conf.property_ranges import COUNT, DAYS, check_number
+from nutch2py.conf.property_ranges import COUNT, DAYS, FRACTION, check_number
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.errors import UsageError
 from nutch2py.support.temp_dirs import temp_dir
@@ -128,6 +128,7 @@ class Crawl(CrawlReader):
         sitemap: bool = False,
         detect_sitemaps: bool = False,
         warc: str | Path = "",
+        max_local_failure_share: float | None = None,
     ) -> JobResult:
         """Fetch a batch (:data:`nutch2py.ALL`: every batch); counters are in the group ``FetcherStatus``.
 
@@ -139,14 +140,19 @@ class Crawl(CrawlReader):
             sitemap: Fetch sitemaps, and only these.
             detect_sitemaps: Record the sitemaps that robots.txt lists.
             warc: A folder for WARC files.
+            max_local_failure_share: Share of the pages, 0 to 1, that may fail for a reason of this machine; None for
+                ``fetcher.local.failure.share``.
 
         Raises:
+            nutch2py.errors.LocalFailuresError: More pages have failed so. Everything fetched is stored.
             nutch2py.errors.UnknownBatchError: The batch is unknown, here and in the jobs that follow.
         """
         from nutch2py.jobs.fetch.fetch_job import fetch
 
         check_number("threads", threads, COUNT)
         check_number("num_tasks", num_tasks, COUNT)
+        if max_local_failure_share is not None:
+            check_number("max_local_failure_share", max_local_failure_share, FRACTION)
         with self._use_reporter():
             return fetch(
                 self.conf,
@@ -157,6 +163,7 @@ class Crawl(CrawlReader):
                 sitemap=sitemap,
                 detect_sitemaps=detect_sitemaps,
                 warc=str(warc or ""),
+                max_local_failure_share=max_local_failure_share,
             )
 
     def parse(self, batch_id: str, *, resume: bool = False, force: bool = False, sitemap: bool = False) -> JobResult:

@@ -189,6 +189,7 @@ API_NUMBERS: dict[tuple[str, str], Callable[[Crawl, Any], object]] = {
     ("generate", "add_days"): lambda crawl, number: crawl.generate(add_days=number),
     ("fetch", "threads"): lambda crawl, number: crawl.fetch("b", threads=number),
     ("fetch", "num_tasks"): lambda crawl, number: crawl.fetch("b", num_tasks=number),
+    ("fetch", "max_local_failure_share"): lambda crawl, number: crawl.fetch("b", max_local_failure_share=number),
     ("pagerank", "iterations"): lambda crawl, number: crawl.pagerank(iterations=number),
     ("dedup", "threshold"): lambda crawl, number: crawl.dedup(threshold=number),
 }

@@ -63,7 +63,7 @@ _NON_NEGATIVE_SECONDS, _POSITIVE_SECONDS, _SECONDS_OR_MINUS_ONE = (
     NumberRange(0.001, INT_MAX, False),
     NumberRange(-1, INT_MAX, False),
 )
-_FRACTION, _SCORE, _POWER = NumberRange(0, 1, False), ANY_NUMBER, NumberRange(-100, 100, False)
+FRACTION, _SCORE, _POWER = NumberRange(0, 1, False), ANY_NUMBER, NumberRange(-100, 100, False)
 COUNT, POSITIVE_COUNT, DAYS = _NON_NEGATIVE, _POSITIVE, NumberRange(-36_500, 36_500, False)
 _PORT = NumberRange(1, 65535)
 HOST_SETTING_RANGES = {"q_mt": _POSITIVE, "q_cd": _NON_NEGATIVE, "q_mcd": _NON_NEGATIVE}
@@ -146,7 +146,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     ): "db.fetch.schedule.adaptive.inc_rate",  # one second to one week, as two fetch intervals
     NumberRange(1, 1000, False): "parser.timeout.wall.factor",
     NumberRange(0, 100, False): "index.search.together index.search.coordination index.search.vector.weight",
-    _FRACTION: """
+    FRACTION: """
         storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
         fetcher.local.failure.share indexer.delete.max.share
         index.scores.share crawl.pagerank.share crawl.reindex.share

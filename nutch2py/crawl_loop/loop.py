@@ -19,7 +19,6 @@ from nutch2py.errors import DeletionsRefusedError, NothingFetchedError, NutchErr
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.jobs.batches.batch_lists import BatchState
 from nutch2py.jobs.fetch.address_recheck import reschedule_allowed_pages
-from nutch2py.jobs.fetch.local_failures_report import SHARE_PROPERTY as LOCAL_SHARE_PROPERTY
 from nutch2py.jobs.fetch.local_failures_report import check_local_failures
 from nutch2py.jobs.index.scores_job import check_score_updates, format_score_summary
 from nutch2py.jobs.monitoring.batch_report import FETCHED, INTERRUPTED, PARSED
@@ -82,7 +81,6 @@ class CrawlLoop:
         self.has_resumed = False
         """Whether this run parsed, indexed or ranked pages that an earlier run had fetched."""
         self._requested = self._seed_redirects = 0
-        self._local_failure_share = ""
         self._refusal: DeletionsRefusedError | None = None
 
     def run(self) -> None:
@@ -94,8 +92,6 @@ class CrawlLoop:
         """
         plan, conf = self._plan, self.conf
         plan.configure(conf)
-        self._local_failure_share = conf.get(LOCAL_SHARE_PROPERTY, "0.5")
-        conf.set(LOCAL_SHARE_PROPERTY, "1.0")  # judged at the end, when all rounds are done
         self.seeds = check_seeds(resolve_seeds(plan.seed_arguments, conf), conf)
         failing = [seed for seed in self.seeds if seed.problem]
         if len(failing) == len(self.seeds):
@@ -121,7 +117,6 @@ class CrawlLoop:
 
     def check_local_failures(self) -> None:
         """Raise LocalFailuresError when too many pages of the crawl failed for a reason of this machine."""
-        self.conf.set(LOCAL_SHARE_PROPERTY, self._local_failure_share)
         check_local_failures(self.conf, self.totals)
 
     def _check_filters(self) -> None:
@@ -200,7 +195,11 @@ class CrawlLoop:
         seconds, pages = self.totals.elapsed_seconds, self.totals.fetched_count
         if self._plan.max_minutes is not None:
             self.conf.set("fetcher.timelimit.mins", max(1, math.ceil(self._seconds_left() / 60)))
-        self._run_job("fetch", lambda: crawl.fetch(batch_id, resume=True), urls)
+        self._run_job(
+            "fetch",
+            lambda: crawl.fetch(batch_id, resume=True, max_local_failure_share=1),  # all rounds are checked at the end
+            urls,
+        )
         self._run_job("parse", lambda: crawl.parse(batch_id, resume=True), urls)
         self._run_job("updatedb", lambda: crawl.updatedb(batch_id), urls)
         if self._index:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import LocalFailuresError
+from nutch2py.crawl import Crawl
+from nutch2py.errors import LocalFailuresError, UsageError
 from nutch2py.jobs.fetch.fetch_job import fetch
 from nutch2py.jobs.generate.generate_job import generate
 from nutch2py.jobs.index.index_job import index
 from nutch2py.jobs.inject.inject_job import inject
 from nutch2py.jobs.parse_job import parse
 from nutch2py.jobs.updatedb.updatedb_job import updatedb
+from nutch2py.mapreduce.driver import JobResult
 from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.search.search_backends import search
 from tests.conftest import MAP_SIZE
@@ -108,6 +111,57 @@ def test_fetch_fails_when_local_failures_exceed_share(
     assert len(rows.marked(crawled, Mark.FETCH, "two")) == 2
     crawled.set("http.proxy.host", "")
     assert fetch(crawled, "two", resume=True).count("FetcherStatus", "SUCCESS") == 2  # the same batch, repaired
+
+
+@pytest.mark.parametrize(("share", "fails"), [(1, False), (0.5, False), (0.4, True)])
+def test_share_of_call_replaces_property(crawled: Configuration, dead_port: int, share: float, fails: bool) -> None:
+    crawled.set("http.proxy.host", "127.0.0.1")
+    crawled.set("http.proxy.port", str(dead_port))
+    crawled.set("http.proxy.exception.list", "a.test")
+    crawled.set("fetcher.local.failure.share", "0" if not fails else "1")
+    before = crawled.get("fetcher.local.failure.share")
+    crawl = Crawl(crawled)
+    batch = crawl.generate(add_days=400).batch_id
+    if fails:
+        with pytest.raises(LocalFailuresError, match=r"more than fetcher\.local\.failure\.share \(0\.4\)"):
+            crawl.fetch(batch, max_local_failure_share=share)
+    else:
+        assert crawl.fetch(batch, max_local_failure_share=share).count("FetcherStatus", "LOCAL_FAILURE") == 2
+    assert crawled.get("fetcher.local.failure.share") == before
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, "1", True])
+def test_share_of_call_outside_range_is_rejected(crawled: Configuration, share: float) -> None:
+    with pytest.raises(UsageError, match="max_local_failure_share"):
+        Crawl(crawled).fetch("two", max_local_failure_share=share)
+
+
+def test_rounds_of_crawl_see_property_unchanged(
+    site: ScriptedSite, tmp_path: Path, dead_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of two rounds fails; the whole crawl is checked by the property, which no round may change."""
+    seen = []
+    original = Crawl.fetch
+
+    def watched(self: Crawl, *words: Any, **options: Any) -> JobResult:
+        seen.append(self.conf.get("fetcher.local.failure.share"))
+        return original(self, *words, **options)
+
+    monkeypatch.setattr(Crawl, "fetch", watched)
+    for path in ("/1", "/2"):
+        site.on(path, Reply(body=b"<title>T</title>", content_type="text/html"))
+    hosts = tmp_path / "hosts"
+    hosts.write_text("127.0.0.1 a.test b.test\n")
+    words = ["crawl", site.url("/1", "a.test"), site.url("/2", "b.test"), "-data", str(tmp_path / "data")]
+    for name, value in {
+        "storage.embedded.map.size": MAP_SIZE, "http.filter.ipaddress.exclude": "", "fetcher.server.delay": "0",
+        "http.hosts.file": str(hosts), "http.agent.name": "x", "fetcher.local.failure.share": "0.3",
+        "http.proxy.host": "127.0.0.1", "http.proxy.port": str(dead_port), "http.proxy.exception.list": "a.test",
+        "index.embedded.path": str(tmp_path / "index"),
+    }.items():  # fmt: skip
+        words += ["-D", f"{name}={value}"]
+    assert main([*words, "-pages", "10"]) == 11
+    assert set(seen) == {"0.3"}
 
 
 @pytest.mark.parametrize("at_once", ["0", "3"])

@@ -250,14 +250,16 @@ def fetch(
     sitemap: bool = False,
     detect_sitemaps: bool = False,
     warc: str = "",
+    max_local_failure_share: float | None = None,
 ) -> JobResult:
     """Fetch a batch, or every generated row (``-all``); return the counters (group ``FetcherStatus``).
 
-    ``warc``: a folder for WARC files, "" for none.
+    ``warc``: a folder for WARC files, "" for none. ``max_local_failure_share``: None for
+    ``fetcher.local.failure.share``.
 
     Raises:
-        nutch2py.errors.LocalFailuresError: More than ``fetcher.local.failure.share`` of the pages failed for a reason
-            of this machine. Everything fetched is stored.
+        nutch2py.errors.LocalFailuresError: More than this share of the pages failed for a reason of this machine.
+            Everything fetched is stored.
     """
     warc = warc or conf.get_trimmed("fetcher.warc.dir")
     warc = str(conf.absolute(warc)) if warc else ""
@@ -309,6 +311,6 @@ def fetch(
             note_local_failures(tables)
         if message := describe_local_failures(conf, totals):
             warn(message)
-        check_local_failures(conf, totals)
+        check_local_failures(conf, totals, max_local_failure_share)
         log.log_finished()
         return result

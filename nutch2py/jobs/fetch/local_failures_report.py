@@ -41,9 +41,12 @@ def describe_local_failures(conf: Configuration, totals: CounterTotals) -> str:
     )
 
 
-def check_local_failures(conf: Configuration, totals: CounterTotals) -> None:
-    """Raise LocalFailuresError when more than ``fetcher.local.failure.share`` of the pages failed locally."""
-    share = conf.get_float(SHARE_PROPERTY, 0.5)
+def check_local_failures(conf: Configuration, totals: CounterTotals, max_share: float | None = None) -> None:
+    """Raise LocalFailuresError when more than ``max_share`` of the pages failed locally.
+
+    ``max_share``: None for ``fetcher.local.failure.share``.
+    """
+    share = conf.get_float(SHARE_PROPERTY, 0.5) if max_share is None else max_share
     if totals.local_failure_count > share * totals.attempted_count:
         raise LocalFailuresError(
             f"{describe_local_failures(conf, totals)}: more than {SHARE_PROPERTY} ({share:g}); what was fetched is kept"
