@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -56,12 +57,15 @@ class SmallDisk:
         """Fill the disk so that only ``pages`` pages are free."""
         os.sync()  # XFS and ext4 count what they have not allocated yet
         with (self.folder / _FILLER).open("wb") as filler:
-            for _ in range(3):  # the file's own blocks of metadata count, too
-                surplus = self.free_pages - pages
-                if surplus <= 0:
-                    break
-                size = os.fstat(filler.fileno()).st_size
-                os.posix_fallocate(filler.fileno(), size, surplus * PAGE)
+            step = self.free_pages - pages
+            while step > 0 and (surplus := self.free_pages - pages) > 0:
+                step = min(step, surplus)
+                try:
+                    os.posix_fallocate(filler.fileno(), os.fstat(filler.fileno()).st_size, step * PAGE)
+                except OSError as error:  # the file's own blocks of metadata and reserved blocks count, too
+                    if error.errno != errno.ENOSPC:
+                        raise
+                    step //= 2
 
     def free(self) -> None:
         """Give the space back."""
