@@ -21,7 +21,7 @@ GROUPS = {
         "jobs/test_batch_lists_hbase", "jobs/test_due_scan_hbase",
         "table/test_hbase", "table/test_hbase_cells",
         "table/test_hbase_table_export", "table/test_hbase_failures", "table/test_hbase_services",
-        "jobs/test_concurrent_jobs_hbase",
+        "jobs/test_concurrent_jobs_hbase", "foreign_writer/test_foreign_writer_hbase",
         "kill/test_gateway", "search/test_search_log_hbase",
         # two Sparks at once would see each other's files, and one module uses HBase, too
         "jobs/test_pagerank_runners", "mapreduce/test_spark",

@@ -6,7 +6,9 @@ import itertools
 import os
 import random
 import struct
-from collections.abc import Callable, Iterator
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from nutch2py.conf.configuration import Configuration
@@ -26,29 +28,71 @@ TS, SCORE = b"f:ts", b"s:s"
 _numbers = itertools.count()
 
 
-class Writer:
+class Writer(ABC):
     """The other program. ``clock`` is its time for cells; rows are 0 to 29 (due) and 30 to 59 (due tomorrow)."""
 
-    def __init__(self, server: Server, conf: Configuration) -> None:
-        self.server, self.conf = server, conf
-        self.table = open_store(conf, WebPage).name.encode()
-        self.clock = open_store(conf, WebPage).clock
+    def __init__(self, conf: Configuration) -> None:
+        store = open_store(conf, WebPage)
+        self.conf, self.table, self.clock = conf, store.name.encode(), store.clock
+        self.touched: set[str] = set()
 
     def key(self, number: int) -> bytes:
-        """Return the key of a row."""
+        """Return the key of a row, which is about to change."""
+        self.touched.add(url_of(number))
         return reverse_url(url_of(number)).encode()
+
+    def write(self, number: int, time: int, stamp: int = 0) -> None:
+        """Write a due time; by default with the current time."""
+        self.put(number, TS, struct.pack(">q", time), stamp)
+
+    @abstractmethod
+    def cell_time(self, number: int) -> int:
+        """Return the timestamp of a row's due time, 0 if it has none."""
+
+    @abstractmethod
+    def put(self, number: int, column: bytes, value: bytes, stamp: int = 0) -> None:
+        """Write a cell; by default with the current time."""
+
+    @abstractmethod
+    def load(self, rows: Mapping[int, int], stamp: int) -> None:
+        """Load rows (number -> due time) in bulk."""
+
+    @abstractmethod
+    def delete(self, number: int, column: bytes = TS) -> None:
+        """Delete a column or a family."""
+
+    @abstractmethod
+    def remove(self, number: int) -> None:
+        """Delete every version of a row, as after a compaction."""
+
+    @abstractmethod
+    def expire(self, number: int, column: bytes = TS) -> None:
+        """Remove a cell without a trace, as a time to live does."""
+
+
+class StandinWriter(Writer):
+    """The other program beside the stand-in for HBase."""
+
+    def __init__(self, server: Server, conf: Configuration) -> None:
+        super().__init__(conf)
+        self.server = server
 
     def cell_time(self, number: int) -> int:
         """Return the timestamp of a row's due time, 0 if it has none."""
         cell = self.server.tables[self.table].row(self.key(number)).get(TS)
         return cell.timestamp if cell is not None else 0
 
-    def write(self, number: int, time: int, stamp: int = 0) -> None:
-        """Write a due time; by default with the current time."""
-        self.server.put(self.table, self.key(number), TS, struct.pack(">q", time), stamp or self.clock.next())
+    def put(self, number: int, column: bytes, value: bytes, stamp: int = 0) -> None:
+        """Write a cell; by default with the current time."""
+        self.server.put(self.table, self.key(number), column, value, stamp or self.clock.next())
+
+    def load(self, rows: Mapping[int, int], stamp: int) -> None:
+        """Load rows (number -> due time) in bulk."""
+        for number, time in rows.items():
+            self.write(number, time, stamp)
 
     def delete(self, number: int, column: bytes = TS) -> None:
-        """Delete a column."""
+        """Delete a column or a family."""
         gone = self.server.tables[self.table].gone.setdefault(self.key(number), {})
         gone[column] = max(gone.get(column, -1), self.clock.next())
 
@@ -92,8 +136,7 @@ def _overwrite(writer: Writer, number: int) -> None:
 
 
 def _load(writer: Writer, drawn: random.Random) -> None:
-    for _ in range(40):
-        writer.write(_new(drawn), NOW - drawn.randrange(DAY), 3)
+    writer.load({_new(drawn): NOW - drawn.randrange(DAY) for _ in range(40)}, 3)
 
 
 SCENARIOS: dict[str, Scenario] = {
@@ -114,9 +157,11 @@ SCENARIOS: dict[str, Scenario] = {
     "a row is deleted and put again": lambda w, d: _replace(w, _later(d), NOW - 2 * DAY),
     "an old due time is replayed": lambda w, d: _replace(w, _later(d), NOW - 30 * DAY, 9),
     "many rows are loaded in bulk": _load,
-    "a row has no due time": lambda w, d: w.server.put(w.table, w.key(_new(d)), SCORE, struct.pack(">f", 1), 11),
+    "a row has no due time": lambda w, d: w.put(_new(d), SCORE, struct.pack(">f", 1), 11),
     "a due time is negative": lambda w, d: w.write(_later(d), -5),
     "a due time is too far in the future": lambda w, d: w.write(_later(d), 1 << 61),
+    "a due time is text": lambda w, d: w.put(_later(d), TS, b"2026-11-28"),
+    "a due time is empty": lambda w, d: w.put(_later(d), TS, b""),
 }
 """Name -> write."""
 
@@ -133,11 +178,11 @@ def standin() -> Iterator[Server]:
         os.close(server.ready)
 
 
-def make_table(check: str = "exact") -> Configuration:
+def make_table(check: str = "exact", address: str = "hbase://stand.in:1") -> Configuration:
     """Return the configuration of a new table with :data:`ROWS` rows and a due index that generate uses."""
     conf = Configuration()
     for name, value in {
-        "storage.data.store": "hbase://stand.in:1",
+        "storage.data.store": address,
         "storage.crawl.id": f"foreign{next(_numbers)}",
         "generate.due.share": "1",
         "hbase.due.index": "true",
@@ -157,7 +202,7 @@ def due_urls(conf: Configuration) -> set[str]:
         try:
             time = page.fetch_time
         except CellError:
-            time = 0
+            continue  # generate skips the row with a warning
         if (time <= NOW or time > 1 << 60) and page.markers.get(Mark.GENERATE) is None:
             found.add(unreverse_url(key))
     return found
@@ -172,18 +217,39 @@ def choose(conf: Configuration, number: int = 0) -> tuple[set[str], set[str]]:
     return {url for urls in fetchlist(conf, batch).values() for url in urls}, expected
 
 
-def run_mix(server: Server, drawn: random.Random, rounds: int = 3) -> list[str]:
-    """Run random writes between batches; return a line for each batch that is not that of a full scan."""
-    conf = make_table()
-    writer, wrong = Writer(server, conf), []
+def run_mix(
+    writer: Writer,
+    drawn: random.Random,
+    rounds: int = 3,
+    scenarios: Mapping[str, Scenario] = SCENARIOS,
+    concurrent_share: float = 0,
+    rebuild_share: float = 0.4,
+) -> list[str]:
+    """Run random writes between batches; return a line for each batch that is not that of a full scan.
+
+    In a share of the rounds other writes happen while generate runs; then the rows that they change may differ. An
+    index that is not used any more is rebuilt before a share of the rounds.
+    """
+    conf, wrong = writer.conf, []
     for number in range(rounds):
-        names = [drawn.choice([*SCENARIOS]) for _ in range(drawn.randrange(4))]
+        names = [drawn.choice([*scenarios]) for _ in range(drawn.randrange(4))]
         for name in names:
-            SCENARIOS[name](writer, drawn)
+            scenarios[name](writer, drawn)
+        writer.touched.clear()
+        concurrent = [drawn.choice([*SCENARIOS]) for _ in range(8)] if drawn.random() < concurrent_share else []
+        thread = threading.Thread(target=_write_all, args=(writer, concurrent, drawn.random()))
+        thread.start()
         chosen, expected = choose(conf, number)
-        if chosen != expected:
-            wrong.append(f"after {names}: {sorted(chosen ^ expected)[:5]}")
-        if drawn.random() < 0.4 and open_store(conf, WebPage).due_index().unavailable_reason:
+        thread.join()
+        if (chosen ^ expected) - writer.touched:
+            wrong.append(f"after {names}, during {concurrent}: {sorted((chosen ^ expected) - writer.touched)[:5]}")
+        if drawn.random() < rebuild_share and open_store(conf, WebPage).due_index().unavailable_reason:
             manage_due_index(conf)
             open_store(conf, WebPage).due_index().record_full_scan(1_000_000)
     return wrong
+
+
+def _write_all(writer: Writer, names: list[str], seed: float) -> None:
+    drawn = random.Random(seed)
+    for name in names:
+        SCENARIOS[name](writer, drawn)

@@ -11,7 +11,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
 from nutch2py.table.hbase.hbase_due_index import HBaseDueIndex
-from tests.foreign_writer.scenarios import SCENARIOS, Writer, choose, make_table, run_mix, standin
+from tests.foreign_writer.scenarios import SCENARIOS, StandinWriter, choose, make_table, run_mix, standin
 from tests.table.hbase_standin import Server
 
 
@@ -24,7 +24,7 @@ def server() -> Iterator[Server]:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_generate_chooses_what_full_scan_chooses(name: str, server: Server) -> None:
     conf = make_table()
-    SCENARIOS[name](Writer(server, conf), random.Random(name))
+    SCENARIOS[name](StandinWriter(server, conf), random.Random(name))
     chosen, expected = choose(conf)
     assert chosen == expected
     chosen, expected = choose(conf, 1)
@@ -33,7 +33,7 @@ def test_generate_chooses_what_full_scan_chooses(name: str, server: Server) -> N
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_mixes_choose_what_full_scan_chooses(seed: int, server: Server) -> None:
-    assert run_mix(server, random.Random(seed)) == []
+    assert run_mix(StandinWriter(server, make_table()), random.Random(seed)) == []
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_entry_is_decided_by_row_alone(name: str, server: Server, monkeypatch: p
     """Without any check beforehand: whatever the times of the cells are, a missing entry is noticed."""
     monkeypatch.setattr(HBaseDueIndex, "full_scan_reason", lambda *_: "")
     conf = make_table("sample")
-    SCENARIOS[name](Writer(server, conf), random.Random(name))
+    SCENARIOS[name](StandinWriter(server, conf), random.Random(name))
     chosen, expected = choose(conf)
     assert chosen == expected
     assert "does not maintain it" in open_store(conf, WebPage).due_index().unavailable_reason
@@ -58,7 +58,7 @@ def test_entry_is_decided_by_row_alone(name: str, server: Server, monkeypatch: p
 def test_sample_is_of_whole_unsplit_table(server: Server) -> None:
     """All rows of the second half lack their entries: a sample of the first rows would not find them."""
     conf = make_table("sample")
-    writer = Writer(server, conf)
+    writer = StandinWriter(server, conf)
     for number in range(2_000):
         server.put(writer.table, f"zz.example.h{number}:http/".encode(), b"s:s", b"\0\0\0\0", 5)
     assert "sampled rows are missing" in open_store(conf, WebPage).due_index().full_scan_reason(0, [])

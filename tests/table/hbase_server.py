@@ -1,6 +1,7 @@
 """A real HBase of the tests' own: started by scripts/services on free ports, stopped and removed at the end."""
 
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -21,8 +22,8 @@ class Server(Service):
     def status(self):
         return self.services("status")
 
-    def java(self, source, *arguments):
-        """Run a Java program of one file as a client of this HBase."""
+    def java_command(self, source: Path, *arguments: str) -> list[str]:
+        """Return the command that runs a Java program of one file as a client of this HBase."""
         classes = f"{ROOT / 'services' / 'hbase'}:{self.folder.parent / 'lib'}/*"
         values = {
             "zookeeper.port": self.port("zookeeper"),
@@ -32,15 +33,18 @@ class Server(Service):
             "data": self.folder,
         }
         options = [f"-Dnutch2py.{name}={value}" for name, value in values.items()]
-        command = ["java", *options, "-XX:TieredStopAtLevel=1", "-cp", classes, str(source), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return ["java", *options, "-XX:TieredStopAtLevel=1", "-cp", classes, str(source), *arguments]
+
+    def java(self, source, *arguments):
+        """Run a Java program of one file as a client of this HBase, and wait for its end."""
+        done = subprocess.run(self.java_command(source, *arguments), capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def port(self, part):
+    def port(self, part: str) -> int:
         lines = (self.folder / "settings").read_text().splitlines()
         return int(next(line.partition("=")[2] for line in lines if line.startswith(f"{part}=")))
 
-    def address(self, part="gateway"):
+    def address(self, part: str = "gateway") -> str:
         return f"hbase://127.0.0.1:{self.port(part)}"
 
 
