@@ -15,6 +15,15 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.table import open_store
 
 ROWS = (100_000, 1_000_000)
+_RUNS = (
+    ("index, exact check", "exact", "1"),
+    ("index, sample", "sample", "1"),
+    ("index, exact check, again", "exact", "1"),
+    ("index, sample, again", "sample", "1"),
+    ("scan", "exact", "0"),
+    ("scan, again", "exact", "0"),
+)
+"""Name, ``hbase.due.check`` and ``generate.due.share`` of each generate."""
 
 
 def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
@@ -35,9 +44,10 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
             note(f"writing {rows:,} rows {word} the index", lambda conf=conf: _built(conf, rows))  # type: ignore[misc]
         open_store(conf, WebPage).due_index().record_full_scan(rows)
         nutch = Nutch(folder, runner, **settings, **{"hbase.due.index": "true", "storage.crawl.id": "true"})
-        for number, (name, share) in enumerate((("index", "1"), ("index, again", "1"), ("scan", "0"))):
+        for number, (name, check, share) in enumerate(_RUNS):
             # Another clock, so that the rows marked by the previous run are available again.
-            words = ["-adddays", f"{number / 1000}", "-D", f"generate.due.share={share}", "-D", "crawl.gen.delay=0"]
+            words = ["-adddays", f"{number / 1000}", "-D", "crawl.gen.delay=0"]
+            words += ["-D", f"generate.due.share={share}", "-D", f"hbase.due.check={check}"]
             note(f"generate {DUE:,} due of {rows:,}, {name}", lambda words=words: nutch("generate", *words))  # type: ignore[misc]
         note(f"dueindex of {rows:,}", lambda: nutch("dueindex"))
     return found
