@@ -72,7 +72,8 @@ int name(int folder, const char *path, int flags, ...) { \
 OPENAT(openat)
 OPENAT(openat64)
 int mkdir(const char *path, mode_t mode) {
-  return read_only(path) ? -1 : REAL("mkdir", int, const char *, mode_t)(path, mode);
+  if (getenv("DISK_FAILS_FOLDERS") ? named(path) : read_only(path)) return -1;
+  return REAL("mkdir", int, const char *, mode_t)(path, mode);
 }
 """
 
@@ -82,9 +83,10 @@ def library(folder: Path) -> Path | None:
     return compiled(_SOURCE, folder / "disk.so")
 
 
-def failing_disk(made: Path, number: int, part: str) -> dict[str, str]:
+def failing_disk(made: Path, number: int, part: str, *, fails_folders: bool = False) -> dict[str, str]:
     """Return the variables under which nothing can be written to files with ``part`` in their paths, for ``number``.
 
-    With EROFS none can be made, either.
+    With EROFS no files and folders can be made, either; with ``fails_folders`` no folders, as on a full ext4 or XFS.
     """
-    return {"LD_PRELOAD": str(made), "DISK_FAILS_BELOW": part, "DISK_FAILS_WITH": str(number)}
+    found = {"LD_PRELOAD": str(made), "DISK_FAILS_BELOW": part, "DISK_FAILS_WITH": str(number)}
+    return found | {"DISK_FAILS_FOLDERS": "1"} if fails_folders else found

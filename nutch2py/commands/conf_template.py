@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import InputError
 from nutch2py.support.atomic_files import atomic_write
+from nutch2py.support.disk_errors import raise_disk_error
 
 TEMPLATE_PROPERTIES = {
     "Identity of the crawler": ("http.agent.name", "http.agent.url", "http.agent.email"),
@@ -61,6 +62,7 @@ def write_conf_dir(conf_dir: Path, values: Mapping[str, str], seeds: Iterable[st
     try:
         conf_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        raise_disk_error(error, conf_dir, "name another folder")
         raise InputError(f"cannot write {error.filename or conf_dir}: {error.strerror}: name another folder") from error
     try:
         with ExitStack() as stack:

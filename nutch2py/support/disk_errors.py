@@ -31,6 +31,12 @@ def disk_error_message(error: BaseException, location: str | Path, alternative: 
     return None
 
 
+def raise_disk_error(error: BaseException, location: str | Path, alternative: str = "") -> None:
+    """Raise StoreError for a disk error, with the message of :func:`disk_error_message`; return for any other error."""
+    if (message := disk_error_message(error, location, alternative)) is not None:
+        raise StoreError(message) from error
+
+
 def temp_disk_error(error: BaseException) -> NutchError | None:
     """Return the error for a failing disk of temporary files; None for any other error."""
     trouble = disk_error_message(

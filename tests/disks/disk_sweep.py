@@ -118,6 +118,7 @@ class Sweep:
         """Run a command with enough space; return the pages that it needs at most."""
         if name not in self.peaks:
             self.prepare(name)
+            os.sync()  # XFS gives back what it has reserved for the copied files
             before = least = self.disk.free_pages
             ended = threading.Event()
 

@@ -8,7 +8,7 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import InputError, UsageError
+from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.indexer.writers.embedded_writer import EmbeddedIndexWriter
 from nutch2py.search.evaluation import evaluator, trec_metrics
 from nutch2py.search.evaluation.evaluator import TrecFiles, run_trec_evaluation
@@ -140,6 +140,10 @@ class TestCommand:
         assert capsys.readouterr().out == ""
         documents = [line.split()[2] for line in (files / "run").read_text().splitlines() if line.startswith("1 ")]
         assert documents == ["http://x/a.html", "http://x/b.html"]
+
+    def test_full_disk_is_no_error_of_usage(self, indexed: Configuration, files: Path) -> None:
+        with pytest.raises(StoreError, match="no space is left for /dev/full"):
+            run_trec_evaluation(indexed, TrecFiles(files / "topics", run=Path("/dev/full")), 5)
 
     @pytest.mark.parametrize(
         ("changed", "message"),

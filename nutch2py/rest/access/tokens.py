@@ -16,6 +16,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.rest.state_dir import validate_name
 from nutch2py.support.atomic_files import replace_file
+from nutch2py.support.disk_errors import raise_disk_error
 from nutch2py.support.file_locks import file_lock
 from nutch2py.support.invariants import not_none
 
@@ -168,5 +169,6 @@ def _replace_lines(path: Path, name: str, lines: list[str]) -> bool:
             with replace_file(path, mode=0o600) as file:
                 file.writelines(f"{line}\n".encode() for line in [*kept, *lines])
     except OSError as error:
+        raise_disk_error(error, path)
         raise InputError(f"cannot write {path}: {error.strerror}") from error
     return len(kept) < len(before)

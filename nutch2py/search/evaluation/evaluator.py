@@ -21,6 +21,7 @@ from nutch2py.search.evaluation.trec_files import format_run, read_qrels, read_t
 from nutch2py.search.evaluation.trec_metrics import format_trec_table, mean_trec_metrics, trec_metrics
 from nutch2py.search.results.search_results import MAX_ROWS, MAX_START, SearchResult
 from nutch2py.search.search_backends import open_search_backend
+from nutch2py.support.disk_errors import raise_disk_error
 
 
 def run_evaluation(
@@ -154,6 +155,7 @@ def _write_run(path: Path, rankings: Mapping[str, list[str]], tag: str) -> None:
         with path.open("w", encoding="utf-8") as file:
             file.writelines(f"{line}\n" for line in format_run(rankings, tag))
     except OSError as error:
+        raise_disk_error(error, path, "name another file")
         raise InputError(f"cannot write {path}: {error}") from error
 
 

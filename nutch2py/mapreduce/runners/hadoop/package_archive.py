@@ -25,6 +25,7 @@ import orjson
 
 from nutch2py.conf.configuration import Configuration, data_dir
 from nutch2py.errors import ConfigurationError
+from nutch2py.support.disk_errors import raise_disk_error
 from nutch2py.support.temp_dirs import temp_dir
 from nutch2py.version import __version__
 
@@ -160,6 +161,7 @@ def write_package_archive(conf: Configuration) -> tuple[Path, PackageManifest]:
         finally:
             Path(part).unlink(missing_ok=True)
     except OSError as error:
+        raise_disk_error(error, path, "set mapreduce.package to another place")
         raise ConfigurationError(
             f"cannot write the package {path}: {error.strerror}: set mapreduce.package to a place that can be written"
         ) from error
