@@ -1,6 +1,7 @@
 import random
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import pytest
 
@@ -255,10 +256,41 @@ def test_header_charset_is_parsed() -> None:
         ("/s?q=中", "utf-16le", "/s?q=中"),
         ("/中#?中", "gb18030", "/中#?中"),
         ("/s?q=%20 +", "gb18030", "/s?q=%20 +"),
+        # the encoders of the WHATWG, where Python's differ
+        ("/s?q=の瑌十", "big5", "/s?q=%C7U%26%2329772%3B%A4Q"),
+        ("/s?q=€𠀀", "gb2312", "/s?q=%80%26%23131072%3B"),
+        ("/s?q=€︐𠀀", "gb18030", "/s?q=%A2%E3%A6%D9%952%826"),
+        ("/s?q=¥‾−～丂", "euc-jp", "/s?q=%5C~%A1%DD%A1%C1%26%2319970%3B"),
+        ("/s?q=¥−ⅰ\ue000", "shift_jis", "/s?q=%5C%81%7C%FA%40%26%2357344%3B"),
+        ("/s?q=日ｶﾞ", "iso-2022-jp", "/s?q=%1B%24BF%7C%25%2B%21%2B%1B%28B"),
+        ("/s?q=ў", "koi8-u", "/s?q=%AE"),
+        ("/s?q=\x81", "windows-1252", "/s?q=%81"),
+        ("/s?q=中", "hz-gb-2312", "/s?q=中"),
     ],
 )
 def test_query_is_encoded_in_page_encoding(target: str, name: str, escaped: str) -> None:
     assert escape_query(target, name) == escaped
+
+
+@pytest.mark.parametrize("name", ["big5", "gb18030", "gb2312", "euc-jp", "shift_jis", "iso-2022-jp", "x-windows-949"])
+def test_encoded_character_is_read_as_itself(name: str) -> None:
+    aliases = {"¥": "\\", "‾": "~", "−": "\uff0d"} if "j" in name else {}
+    read = 0
+    for start, stop in (
+        (0xA0, 0x500),
+        (0x2000, 0x3400),
+        (0x4E00, 0xA000),
+        (0xAC00, 0xD7A4),
+        (0xFE30, 0xFE70),
+        (0xFF01, 0xFFEF),
+    ):
+        for char in map(chr, range(start, stop, 3)):
+            escaped = escape_query(f"?{char}", name)
+            if "%26%23" not in escaped and not (name == "iso-2022-jp" and "\uff61" <= char <= "\uff9f"):
+                found = decode(unquote_to_bytes(escaped[1:]), name)
+                assert found in (char, aliases.get(char)), (char, escaped)
+                read += 1
+    assert read > 2000
 
 
 def test_links_of_gbk_page_are_encoded_in_gbk() -> None:

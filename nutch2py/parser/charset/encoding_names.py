@@ -13,6 +13,7 @@ import re
 from urllib.parse import quote_from_bytes
 
 from nutch2py.parser.charset.whatwg_decoders import decoder_of
+from nutch2py.parser.charset.whatwg_encoders import encode_text
 from nutch2py.support.bounded_cache import bounded_cache
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
@@ -57,6 +58,7 @@ _ENCODINGS: dict[str, tuple[str, str]] = {
     **{f"cp125{n}": (f"windows-125{n}", f"cp125{n}") for n in range(9)},
     **{f"cp{n}": (f"ibm{n}", f"cp{n}") for n in (437, 775, 850, 852, 855, 857, 862, 866, 869)},
 }
+_UTF8_OUTPUT = frozenset({"replacement", "iso-2022-kr", "hz-gb-2312"})  # which browsers never write
 # labels unknown to Python: from the WHATWG standard, from Java, and others seen on the web
 _EXTRA_LABELS = {
     label: codec
@@ -152,12 +154,12 @@ def escape_query(target: str, encoding: str) -> str:
     A server of GBK pages expects queries in GBK. Characters that the encoding lacks become numeric references; all
     other characters, and whole references in Unicode pages, stay unchanged.
     """
-    if target.isascii() or encoding.startswith("utf-"):
+    if target.isascii() or encoding.startswith("utf-") or encoding in _UTF8_OUTPUT:
         return target
     path, mark, rest = target.partition("?")
     if not mark or "#" in path:
         return target
     query, sharp, fragment = rest.partition("#")
-    codec = _decoding_codec(encoding)
-    query = _BEYOND_ASCII.sub(lambda run: quote_from_bytes(run[0].encode(codec, "xmlcharrefreplace"), safe=""), query)
+    codec, is_gbk = _decoding_codec(encoding), encoding == "gb2312"
+    query = _BEYOND_ASCII.sub(lambda run: quote_from_bytes(encode_text(run[0], codec, is_gbk=is_gbk), safe=""), query)
     return f"{path}?{query}{sharp}{fragment}"

@@ -171,7 +171,7 @@ class _EucJpDecoder(_PairDecoder):
 
     @cached_property
     def table(self) -> dict[str, str]:
-        table = {"".join(chr(byte + 0x80) for byte in pair): found for pair, found in _jis0208().items()}
+        table = {"".join(chr(byte + 0x80) for byte in pair): found for pair, found in jis0208_characters().items()}
         for row in range(0xA1, 0xFF):
             for cell in range(0xA1, 0xFF):
                 sequence = bytes((0x8F, row, cell))
@@ -182,7 +182,7 @@ class _EucJpDecoder(_PairDecoder):
 
 
 @lru_cache(1)
-def _jis0208() -> dict[bytes, str]:
+def jis0208_characters() -> dict[bytes, str]:
     """Return the characters of the standard's index jis0208, by the pair of row and cell (each 0x21 to 0x7E)."""
     table = {}
     for row in range(94):
@@ -204,7 +204,7 @@ def _decode_iso_2022_jp(body: bytes) -> str:
 
     Invalid bytes, and an escape sequence right behind another one, become U+FFFD.
     """
-    jis0208 = _jis0208()
+    jis0208 = jis0208_characters()
     text: list[str] = []
     state, escaped, place = "ascii", False, 0  # escaped: nothing since the last escape sequence
     while place < len(body):

@@ -1,4 +1,4 @@
-"""What a text begins with: the root element of markup behind comments and byte order marks; values of JSON."""
+"""First bytes of texts: the root element of markup behind comments and byte order marks; values of JSON."""
 
 from __future__ import annotations
 
