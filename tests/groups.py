@@ -144,7 +144,7 @@ SERVICE_MODULES = frozenset(
         "url/test_growth", "parser/test_growth", "parser/formats/test_growth", "parser/test_decompression_bombs",
         "test_growth", "test_growth_of_functions", "test_growth_of_patterns",
         "test_bench", "test_scale", "test_collection", "test_ranking_bench", "test_ranking_planted", "test_python_page",
-        "test_scripts", "test_crawl_process", "test_tutorials",
+        "test_scripts", "test_crawl_process", "test_site", "test_tutorials",
     }
 )  # fmt: skip
 """Modules that start a server or a browser by themselves, or many processes: minutes of two cores."""
