@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import threading
+from collections.abc import Callable
 from contextlib import closing
+from typing import Any
 
 import pytest
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import StoreError
 from nutch2py.records.webpage import DerivedRow
-from nutch2py.search.search_log import logged_search, result_token, search_logger
+from nutch2py.search.search_log import logged_search, result_token, search_log_writer, search_logger
 from nutch2py.search.search_log.logged_search import LoggedClick, LoggedSearch, new_search_id, search_time
 from nutch2py.search.search_log.result_token import ResultToken, ResultTokenSigner
 from nutch2py.search.search_log.search_log_store import (
@@ -133,6 +137,54 @@ def test_unavailable_table_drops_rows_with_one_warning(conf: Configuration, caps
     writer.close()
     assert writer.dropped == 1
     assert capsys.readouterr().err.count("cannot write the search log (no disk)") == 1
+
+
+FAILURES = {
+    "disk full": OSError(errno.ENOSPC, "No space left on device"),
+    "quota": StoreError("no space is left for the table"),
+    "unavailable": StoreError("HBase does not respond"),
+    "bug": ValueError("unexpected"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize("step", ["open", "write", "prune"])
+def test_entries_wait_until_table_can_be_written(
+    conf: Configuration, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], step: str,
+    failure: Exception,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(search_log_writer, "RETRY_SECONDS", 0.01)
+    failed, is_broken = threading.Semaphore(0), threading.Event()
+    is_broken.set()
+
+    def failing(work: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            if is_broken.is_set():
+                failed.release()
+                raise failure
+            return work(*arguments)
+
+        return run
+
+    opened = failing(search_log_writer.open_log_store) if step == "open" else search_log_writer.open_log_store
+    if step != "open":
+        name = {"write": "write_rows", "prune": "delete_old_rows"}[step]
+        monkeypatch.setattr(search_log_writer, name, failing(getattr(search_log_writer, name)))
+    writer = SearchLogWriter(conf, opened)
+    ids = [new_search_id() for _ in range(5)]
+    rows = [LogRow(ids[0], 0, search("q")), LogRow(ids[0], 1, LoggedClick(position=1))]
+    assert all(map(writer.add, rows))
+    for _ in range(3):
+        assert failed.acquire(timeout=30)
+    later = [LogRow(each, 0, search("later")) for each in ids[1:]]
+    assert all(map(writer.add, later))
+    is_broken.clear()
+    writer.close()
+    assert writer.dropped == 0
+    assert {*keys(open_store(conf, DerivedRow))} == {row.key for row in (*rows, *later)}
+    said = capsys.readouterr().err
+    assert said.count("cannot write the search log") == 1
+    assert said.count("written again; 0 entries were dropped") == 1
 
 
 def test_token_of_other_process_or_forged_or_expired_is_rejected(clock: list[int]) -> None:

@@ -23,13 +23,18 @@ _COLLECT_SECONDS = 1.0
 _PRUNE_EVERY = 1_000
 """Rows between two deletions of old rows."""
 _CLOSE_SECONDS = 10.0
+RETRY_SECONDS = 5.0
+"""Time after which rows that could not be written are written again."""
 
 
 class SearchLogWriter:
     """Queue and thread that write rows. The thread starts with the first row.
 
+    While the table cannot be written, because it is unavailable or its disk is full, rows wait.
+
     Attributes:
-        dropped: Number of rows that were not written because the queue was full or the table was unavailable.
+        dropped: Number of rows that were not written because the queue was full, or because the table could not be
+            written before the writer was closed.
     """
 
     def __init__(
@@ -76,10 +81,18 @@ class SearchLogWriter:
             self._thread.join(_CLOSE_SECONDS)
 
     def _run(self) -> None:
+        rows = list[LogRow]()
         while True:
-            rows = self._collect()
+            rows = rows or self._collect()
             if rows:
-                self._write(rows)
+                is_last_try = self._closing.is_set()
+                if self._write(rows):
+                    rows = []
+                elif is_last_try:
+                    self.dropped += len(rows)
+                    rows = []
+                else:
+                    self._closing.wait(RETRY_SECONDS)
             elif self._closing.is_set() and self._queue.empty():
                 return
 
@@ -98,7 +111,8 @@ class SearchLogWriter:
             rows.append(row)
         return rows
 
-    def _write(self, rows: list[LogRow]) -> None:
+    def _write(self, rows: list[LogRow]) -> bool:
+        """Write rows, again if need be: a row that is written twice is the same; return whether they are written."""
         try:
             store = self._open_table(self._conf)
             try:
@@ -107,13 +121,17 @@ class SearchLogWriter:
                 write_rows(store, rows)
                 self._written += len(rows)
                 if self._written >= _PRUNE_EVERY:
-                    self._written = 0
                     delete_old_rows(store, self._keep_days, self._max_rows)
+                    self._written = 0
             finally:
                 store.close()
-            self._has_warned = False
+            if self._has_warned:
+                self._has_warned = False
+                warn(f"the search log is written again; {self.dropped:,} entries were dropped")
         except Exception as error:  # noqa: BLE001 - the log must never stop the server
-            self.dropped += len(rows)
             if not self._has_warned:
                 self._has_warned = True
-                warn(f"cannot write the search log ({redact(str(error), self._conf.secret_values())})")
+                reason = redact(str(error), self._conf.secret_values())
+                warn(f"cannot write the search log ({reason}): up to {_MAX_QUEUED:,} entries wait until it is possible")
+            return False
+        return True
