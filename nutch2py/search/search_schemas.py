@@ -45,7 +45,8 @@ class SearchHit(Struct, rename="camel", kw_only=True, frozen=True):
     ``score``: higher is better within one query; 0 when sorted by date. ``lang``, ``host``: "" when unknown. ``date``:
     date of the page, or of its fetch, as ISO 8601; None when unknown. ``fields``: the requested fields, each with all
     its values. ``more``: number of other examined pages that it represents when hits are collapsed; ``others``: URLs of
-    at most ten of them.
+    at most ten of them. ``cut_fields``: names of ``fields``, or "others", whose values are cut, since the response has
+    at most ``search.response.max.bytes``.
     """
 
     id: str
@@ -62,6 +63,7 @@ class SearchHit(Struct, rename="camel", kw_only=True, frozen=True):
     fields: dict[str, list[str]]
     more: int = 0
     others: list[str] = []
+    cut_fields: list[str] = []
 
 
 class FacetValue(Struct, kw_only=True, frozen=True):
@@ -76,6 +78,7 @@ class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
 
     ``corrected_query``: the query with similar words for those that the index does not know or hardly knows, or "".
     ``is_corrected``: whether the hits are those of ``corrected_query``; ``+word`` in the query demands a word as typed.
+    ``is_cut``: whether values of some hits are cut (``cut_fields``).
     ``result_token``: identifies these hits in a :class:`ClickReport`; "" when searches are not logged (``search.log``).
     """
 
@@ -90,6 +93,7 @@ class SearchResponse(Struct, rename="camel", kw_only=True, frozen=True):
     is_corrected: bool = False
     note: str = ""
     result_token: str = ""
+    is_cut: bool = False
 
 
 class ClickReport(Struct, rename="camel", kw_only=True, frozen=True):

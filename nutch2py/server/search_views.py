@@ -19,6 +19,7 @@ from nutch2py.rest.access.rate_limiter import RateLimiter, rate_limit_key
 from nutch2py.rest.http_error import HttpError
 from nutch2py.search.query.query_hints import find_query_hints
 from nutch2py.search.query.query_plan import SearchOptions
+from nutch2py.search.results.response_limit import ResponseBudget, max_read_characters, response_byte_limit
 from nutch2py.search.results.search_results import SearchResult, first_value
 from nutch2py.search.search_backends import SearchBackend, SearcherManager, needs_correction
 from nutch2py.search.search_log.logged_search import SearchSource
@@ -165,6 +166,7 @@ class SearchViews:
         request, i18n = call.request, call.i18n
         query, filters, start = request.query, request.filters, request.start
         options = SearchOptions.from_filters(filters, newest_first=bool(request.sort))
+        options = options._replace(max_characters=max_read_characters(0, RESULTS_PER_PAGE))
         is_partial = bool(request.arguments.get("partial"))
         hints, has_control_room = self._query_hints(i18n, query), call.can_view_control_room()
         with self.searchers.acquire() as index:
@@ -176,7 +178,7 @@ class SearchViews:
                 # The last word is unfinished: its completions mean more than similar words.
                 is_unknown = not result.total or result.corrected_query
                 if is_unknown and (queries := index.suggest(query).queries):
-                    result = index.search(queries[0], start, RESULTS_PER_PAGE, SearchOptions.from_filters(filters))
+                    result = index.search(queries[0], start, RESULTS_PER_PAGE, options)
             elif not result.corrected_query and needs_correction(result) and not start:
                 suggestion = index.correct_query(query)
         if is_partial:  # while the user types: only hits, also for completions of the last word
@@ -229,12 +231,24 @@ class SearchViews:
         request.check_values()
         query, filters = request.query, request.filters
         rows = min(request.get_number("rows", RESULTS_PER_PAGE), _MAX_ROWS)
+        limit = response_byte_limit(self.conf)
         options = SearchOptions.from_filters(filters, newest_first=bool(request.sort))
+        options = options._replace(max_characters=max_read_characters(limit, rows))
         with self.searchers.acquire() as index:
             result = index.search(query, request.start, rows, options, with_facets=True)
         self._log_search(call, result, "api")
         facets = {name: dict(values) for name, values in result.facets.items()}
-        body = orjson.dumps({**result.to_dict(), "filters": filters, "facets": facets})
+        answer = {**result.to_dict(), "filters": filters, "facets": facets}
+        budget = ResponseBudget(limit, len(answer["hits"]), options.max_characters)
+        budget.spend({**answer, "hits": []})
+        for hit in answer["hits"]:
+            fields = hit.pop("fields")
+            hit["fields"], cut = budget.cut_fields(fields, hit)
+            if cut:
+                hit["cut_fields"] = cut
+        if budget.is_cut:
+            answer["is_cut"] = True
+        body = orjson.dumps(answer)
         return Response(body, headers={"Content-Type": "application/json"})
 
     def _explain_page(self, call: _SearchCall) -> Response:

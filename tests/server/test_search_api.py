@@ -19,9 +19,9 @@ from tests.server.test_serve import get
 
 GUIDE = (ROOT / "docs" / "search-api.md").read_text(encoding="utf-8")
 ANSWER = {"query", "total", "start", "millis", "hits", "facets", "cursor", "correctedQuery", "isCorrected", "note",
-          "resultToken"}  # fmt: skip
+          "resultToken", "isCut"}  # fmt: skip
 HIT = {"id", "url", "title", "titleHtml", "snippet", "snippetHtml", "score", "host", "lang", "types", "date", "fields",
-       "more", "others"}  # fmt: skip
+       "more", "others", "cutFields"}  # fmt: skip
 
 
 def address_of(server):

@@ -27,18 +27,40 @@ def find_addresses(
 
 
 def read_documents(
-    searcher: tantivy.Searcher, addresses: Sequence[tantivy.DocAddress], layout: int
+    searcher: tantivy.Searcher, addresses: Sequence[tantivy.DocAddress], layout: int, max_characters: int = 0
 ) -> list[dict[str, Any]]:
-    """Return the fields of documents, with the current ``pagerank``, which may be newer than the document."""
+    """Return the fields of documents, with the current ``pagerank``, which may be newer than the document.
+
+    ``max_characters``: longer values are cut as they are read, so that large documents do not add up; 0: none.
+    """
     import orjson
 
-    documents: list[dict[str, Any]] = [orjson.loads(searcher.doc(each)["document"][0]) for each in addresses]
+    documents: list[dict[str, Any]] = []
+    for each in addresses:
+        fields = orjson.loads(searcher.doc(each)["document"][0])
+        documents.append(truncate_values(fields, max_characters) if max_characters else fields)
     if layout >= SCORE_COLUMNS_LAYOUT:
         scores = searcher.fast_field_values("pagerank", [*addresses])
         for document, score in zip(documents, scores, strict=True):
             if score is not None and (text := format_java_float(score)) != document.get("pagerank"):
                 document["pagerank"] = text
     return documents
+
+
+def truncate_values(fields: dict[str, Any], max_characters: int) -> dict[str, Any]:
+    """Return the fields of a document with values of at most so many characters."""
+    for name, value in fields.items():
+        if isinstance(value, str) and len(value) > max_characters:
+            fields[name] = value[:max_characters]
+        elif isinstance(value, list):
+            rest, kept = max_characters, []
+            for each in value:
+                kept.append(each[:rest] if isinstance(each, str) else each)
+                rest -= len(each) if isinstance(each, str) else 1
+                if rest <= 0:
+                    break
+            fields[name] = kept
+    return fields
 
 
 class IndexScoreReader:

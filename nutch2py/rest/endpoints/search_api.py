@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
+from msgspec import structs
+
 from nutch2py.backends.index_fields import FACET_NAMES
 from nutch2py.errors import InputError
 from nutch2py.indexer.search_fields import PAGE_DATE_FIELDS
@@ -11,6 +13,7 @@ from nutch2py.records.document import clean_text
 from nutch2py.rest.dispatch.operation import ApiCall
 from nutch2py.rest.http_error import HttpError
 from nutch2py.search.query.query_plan import SearchOptions
+from nutch2py.search.results.response_limit import ResponseBudget, max_read_characters, response_byte_limit
 from nutch2py.search.results.search_results import Hit, field_values, first_value, format_html
 from nutch2py.search.search_backends import needs_correction
 from nutch2py.search.search_schemas import (
@@ -23,6 +26,11 @@ from nutch2py.search.search_schemas import (
     SuggestQuery,
     SuggestResponse,
 )
+
+_MAX_CHARACTERS = 300  # of a host, a language and a date, which pages may name
+_MAX_TYPES, _MAX_TYPE_CHARACTERS = 10, 100
+_OTHERS = "others"
+"""Name in ``cutFields`` of URLs of other pages."""
 
 
 def search(call: ApiCall) -> SearchResponse:
@@ -39,6 +47,8 @@ def search(call: ApiCall) -> SearchResponse:
     if params.collapse:
         options = options._replace(collapse_mode="" if params.collapse == "none" else params.collapse)
     fields = _split_names(params.fields)
+    limit = response_byte_limit(call.context.conf)
+    options = options._replace(max_characters=max_read_characters(limit, params.rows))
     is_first_page = not params.start and params.cursor in ("", "*")
     with call.context.searchers.acquire() as index:
         result = index.search(
@@ -51,18 +61,23 @@ def search(call: ApiCall) -> SearchResponse:
     token = ""
     if logger is not None and params.rows:
         token = logger.log_search(query, result.total, result.start, [hit.id for hit in result.hits], "api")
+    facet_values = {name: result.facets.get(name, []) for name in facets}
+    budget = ResponseBudget(limit, len(result.hits), options.max_characters)
+    budget.spend([query, corrected_query, facet_values])
+    hits = [_search_hit(hit, fields, budget) for hit in result.hits]
     return SearchResponse(
         query=clean_text(query),
         total=result.total,
         start=result.start,
         millis=round(result.millis, 3),
-        hits=[_search_hit(hit, fields) for hit in result.hits],
-        facets={name: [FacetValue(value=v, count=n) for v, n in result.facets.get(name, ())] for name in facets},
+        hits=hits,
+        facets={name: [FacetValue(value=v, count=n) for v, n in values] for name, values in facet_values.items()},
         cursor=result.cursor or None,
         note=result.note,
         corrected_query=corrected_query,
         is_corrected=bool(result.corrected_query),
         result_token=token,
+        is_cut=budget.is_cut,
     )
 
 
@@ -85,9 +100,9 @@ def suggest(call: ApiCall) -> SuggestResponse:
     return SuggestResponse(query=clean_text(params.q.strip()), queries=result.queries, pages=pages)
 
 
-def _search_hit(hit: Hit, field_names: tuple[str, ...]) -> SearchHit:
+def _search_hit(hit: Hit, field_names: tuple[str, ...], budget: ResponseBudget) -> SearchHit:
     fields = hit.fields
-    return SearchHit(
+    shown = SearchHit(
         id=hit.id,
         url=hit.url,
         title=hit.title.text,
@@ -95,14 +110,18 @@ def _search_hit(hit: Hit, field_names: tuple[str, ...]) -> SearchHit:
         snippet=hit.snippet.text,
         snippet_html=format_html(hit.snippet),
         score=round(hit.score, 6),
-        host=first_value(fields, "host"),
-        lang=first_value(fields, "lang"),
-        types=[each for each in field_values(fields, "type") if "/" in each],
-        date=next((value for name in PAGE_DATE_FIELDS if (value := first_value(fields, name))), None),
-        fields={name: field_values(fields, name) for name in field_names},
+        host=first_value(fields, "host")[:_MAX_CHARACTERS],
+        lang=first_value(fields, "lang")[:_MAX_CHARACTERS],
+        types=[each[:_MAX_TYPE_CHARACTERS] for each in field_values(fields, "type") if "/" in each][:_MAX_TYPES],
+        date=next((value[:_MAX_CHARACTERS] for name in PAGE_DATE_FIELDS if (value := first_value(fields, name))), None),
+        fields={},
         more=hit.more,
         others=[url for _, url in hit.others],
     )
+    base = [getattr(shown, name) for name in shown.__struct_fields__ if name not in ("others", "fields")]
+    values = {_OTHERS: shown.others, **{name: field_values(fields, name) for name in field_names}}
+    kept, cut = budget.cut_fields(values, base)
+    return structs.replace(shown, others=kept.pop(_OTHERS), fields=kept, cut_fields=cut)
 
 
 def _split_names(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from nutch2py.backends.embedded_index.index_lookup import find_addresses, read_d
 from nutch2py.backends.index_fields import SKETCH_FIELD
 from nutch2py.search.query.query_plan import IndexTerm, PrefixClause
 from nutch2py.search.results.search_results import ScoredDocument
-from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm
+from nutch2py.search.suggestions.prefix_terms import MAX_TEXT_CHARACTERS, SUGGEST_FIELDS, PrefixTerm
 from nutch2py.search.suggestions.word_edits import prefix_distance
 
 if TYPE_CHECKING:
@@ -57,9 +57,12 @@ class EmbeddedCommit:
         """Return the address of a document, None when it is not in the index."""
         return next((address for _, address in find_addresses(self.searcher, self.schema, [document_id])), None)
 
-    def read_hits(self, hits: Sequence[tuple[float, tantivy.DocAddress]]) -> list[ScoredDocument]:
-        """Return the documents of scores and addresses."""
-        stored = read_documents(self.searcher, [address for _, address in hits], self._layout)
+    def read_hits(
+        self, hits: Sequence[tuple[float, tantivy.DocAddress]], max_characters: int = 0
+    ) -> list[ScoredDocument]:
+        """Return the documents of scores and addresses, with values of at most ``max_characters``; 0: whole."""
+        addresses = [address for _, address in hits]
+        stored = read_documents(self.searcher, addresses, self._layout, max_characters)
         return [
             ScoredDocument(score, fields, str(fields.pop(SKETCH_FIELD, "")))
             for (score, _), fields in zip(hits, stored, strict=True)
@@ -118,4 +121,5 @@ class EmbeddedCommit:
             [(tantivy.Occur.Should, tantivy.Query.term_query(self.schema, field, term)) for field in SUGGEST_FIELDS]
         )
         hits = self.searcher.search(query, limit).hits
-        return [each.fields for each in self.read_hits([(0.0, address) for _, address in hits])]
+        addresses = [(0.0, address) for _, address in hits]
+        return [each.fields for each in self.read_hits(addresses, MAX_TEXT_CHARACTERS)]

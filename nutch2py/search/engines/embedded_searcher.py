@@ -211,7 +211,7 @@ class EmbeddedSearcher(PlanSearcher):
         if request.cursor and request.cursor != "*":
             if not request.cursor.isdecimal() or len(request.cursor) > 9:
                 raise invalid_cursor()
-            start = int(request.cursor)
+            start = min(int(request.cursor), self.count())  # memory is reserved for the hits before it
         if request.newest_first and self.index_dir.layout == 1:
             raise QueryError(
                 f"the index {self.index_dir.path} is of the first layout and cannot sort by date: run index -reindex",
@@ -222,7 +222,7 @@ class EmbeddedSearcher(PlanSearcher):
                 return EngineResult(self._count_plan(plan), [])
             query = self._to_tantivy_query(plan)
             total, best = self._find_best(query, start, request.rows, request.newest_first, request.freshness)
-            hits = self._commit.read_hits(best)
+            hits = self._commit.read_hits(best, request.max_characters)
             facets = self._count_facets(plan, request.facets) if request.facets else None
         except (ValueError, OSError) as error:
             raise IndexingError(f"the index {self.index_dir.path} cannot be searched: {error}") from error

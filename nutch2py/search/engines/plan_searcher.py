@@ -38,7 +38,7 @@ from nutch2py.search.results.search_results import (
     first_value,
 )
 from nutch2py.search.results.snippet import Snippet, highlight_text, make_snippet
-from nutch2py.search.suggestions.prefix_terms import PrefixTerm
+from nutch2py.search.suggestions.prefix_terms import MAX_TEXT_CHARACTERS, PrefixTerm
 from nutch2py.search.suggestions.suggester import Suggester, SuggestionCache, Suggestions
 from nutch2py.support.reporting import warn
 
@@ -56,6 +56,7 @@ class HitRequest(NamedTuple):
         cursor: Cursor from which to continue; "*": from the first hit; "": from ``start``.
         freshness: Freshness, by which scores are multiplied.
         facets: Names of facets to count among all matching documents.
+        max_characters: Characters of a value to read, where the index can; 0: all.
 
     """
 
@@ -66,6 +67,7 @@ class HitRequest(NamedTuple):
     cursor: str = ""
     freshness: Freshness | None = None
     facets: tuple[str, ...] = ()
+    max_characters: int = 0
 
 
 class EngineResult(NamedTuple):
@@ -199,7 +201,11 @@ class PlanSearcher(ABC):
         )
         mode = self.collapse_mode if options.collapse_mode is None else options.collapse_mode
         facets: FacetCounts | None = None
-        hybrid = None if cursor or options.newest_first else self._start_hybrid(query, planned, fresh)
+        hybrid = (
+            None
+            if cursor or options.newest_first
+            else self._start_hybrid(query, planned, fresh, options.max_characters)
+        )
 
         def find(start: int, rows: int, excluded: tuple[str, ...] = ()) -> EngineResult:
             nonlocal facets
@@ -212,7 +218,9 @@ class PlanSearcher(ABC):
                 facets = page.facets if counted else facets
                 return EngineResult(page.total, page.hits)
             plan = restricted.apply_to(planned.plan)
-            found = self._find(HitRequest(plan, start, rows, options.newest_first, cursor, fresh, counted))
+            found = self._find(
+                HitRequest(plan, start, rows, options.newest_first, cursor, fresh, counted, options.max_characters)
+            )
             if counted:
                 facets = found.facets
             return found
@@ -243,10 +251,13 @@ class PlanSearcher(ABC):
         )
 
     def find_documents(self, query: str, rows: int) -> list[ScoredDocument]:
-        """Return the best matching documents, without snippets and without collapsing."""
+        """Return the best matching documents for suggestions, without snippets, collapsing and long texts."""
         plan = self._plan(query, DEFAULT_SEARCH_OPTIONS).plan
         fresh, _ = self._resolve_freshness(None)
-        return [] if plan is None else self._find(HitRequest(plan, 0, rows, freshness=fresh)).hits
+        if plan is None:
+            return []
+        request = HitRequest(plan, 0, rows, freshness=fresh, max_characters=MAX_TEXT_CHARACTERS)
+        return self._find(request).hits
 
     def count_matches(self, query: str) -> int:
         """Return the number of documents with all words of a query."""
@@ -268,7 +279,9 @@ class PlanSearcher(ABC):
         lines = [hybrid.explain(document_id) if hybrid is not None else "", self._explain_words(query, document_id)]
         return "\n".join(filter(None, lines)) or None
 
-    def _start_hybrid(self, query: str, planned: PlannedQuery, freshness: Freshness | None) -> HybridSearch | None:
+    def _start_hybrid(
+        self, query: str, planned: PlannedQuery, freshness: Freshness | None, max_characters: int = 0
+    ) -> HybridSearch | None:
         """Return the search by words and vectors; None without an encoder, and for a query that demands words."""
         if self._hybrid is None or planned.plan is None or planned.is_relaxed:
             return None
@@ -276,7 +289,7 @@ class PlanSearcher(ABC):
         if parsed is None:
             return None
         words = len(self.analyzer.query_words(parsed.text, self.planner.languages))
-        engine = _HybridEngine(self, freshness)
+        engine = _HybridEngine(self, freshness, max_characters)
         try:
             return self._hybrid.start(engine, parsed.text, words, planned.plan, parsed.filters)
         except IndexingError as error:  # the plug-in failed: words are better than nothing
@@ -299,9 +312,12 @@ class _HybridEngine(NamedTuple):
 
     searcher: PlanSearcher
     freshness: Freshness | None
+    max_characters: int = 0
 
     def find(self, plan: QueryPlan, start: int, rows: int, facets: tuple[str, ...] = ()) -> EnginePage:
-        found = self.searcher._find(HitRequest(plan, start, rows, freshness=self.freshness, facets=facets))
+        found = self.searcher._find(
+            HitRequest(plan, start, rows, freshness=self.freshness, facets=facets, max_characters=self.max_characters)
+        )
         return EnginePage(found.total, found.hits, found.facets)
 
     def find_nearest(self, request: Neighbours) -> list[ScoredDocument]:

@@ -120,6 +120,7 @@ class SearchOptions(NamedTuple):
         half_life_days: Half-life of freshness; 0: no freshness; None: the value of the property.
         collapse_mode: "", "host" or "near" (:mod:`nutch2py.search.results.collapse`); None: the value of the property.
         excluded_sketches: Sketches of texts to exclude.
+        max_characters: Characters of a value to read, where the index can; 0: all.
 
     """
 
@@ -128,6 +129,7 @@ class SearchOptions(NamedTuple):
     half_life_days: float | None = None
     collapse_mode: str | None = None
     excluded_sketches: tuple[str, ...] = ()
+    max_characters: int = 0
 
     @classmethod
     def from_filters(

@@ -22,7 +22,8 @@ SUGGEST_FIELDS = ("title", "content")
 """Fields that provide suggestions."""
 SAMPLE_SIZE = 40
 """Number of pages read for a prefix."""
-_MAX_TEXT_CHARACTERS = 20_000  # of a page
+MAX_TEXT_CHARACTERS = 20_000
+"""Characters of a page that suggestions read."""
 _WORD_RUN = re.compile(r"[^\W_]+")
 
 
@@ -90,12 +91,12 @@ def _iter_terms(page: dict[str, Any], start: str, analyzer: Analyzer) -> Iterato
     for name in SUGGEST_FIELDS:
         for text in field_values(page, name):
             if start.isascii():
-                for match in pattern.finditer(text[:_MAX_TEXT_CHARACTERS]):
+                for match in pattern.finditer(text[:MAX_TEXT_CHARACTERS]):
                     word = match.group().lower()
                     for term in analyzer.index_terms(word, lang):
                         if term.startswith(start):
                             yield term, word
                 continue
-            for run in _WORD_RUN.findall(analyzer.fold(text[:_MAX_TEXT_CHARACTERS])):
+            for run in _WORD_RUN.findall(analyzer.fold(text[:MAX_TEXT_CHARACTERS])):
                 if start in run.lower():
                     yield from ((term, term) for term in analyzer.index_terms(run, lang) if term.startswith(start))
