@@ -31,6 +31,8 @@ OURS = {
     "backends/analysis/analyzer.py": "the configuration",
     "backends/analysis/compounds.py": "the codes of languages that there are rules for",
     "backends/analysis/folding.py": "the text of a file of the configuration",
+    "backends/analysis/word_forms.py": "nothing",
+    "parser/charset/whatwg_encoders.py": "the names of codecs",
     "backends/analysis/stemming.py": "the codes of languages that there are rules for",
     "backends/encoders/onnx_encoder.py": "the configuration",
     "search/hybrid/hybrid_ranker.py": "queries, the length of which is limited, and the options of a search",

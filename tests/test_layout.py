@@ -20,6 +20,10 @@ _OLD_WORDS = re.compile(
 """Words that a reader of the field stumbles over; the replacements are those of plain technical English."""
 _PER_THOUSAND_LINES = 2.0
 _BAD_OPENINGS = ("What", "Who", "How", "Tell whether")
+LONG_MODULES = {
+    "nutch2py/backends/analysis/analyzer.py": "words of pages and of queries by one set of rules",
+    "nutch2py/search/query/query_planner.py": "the steps from a query to its plan",
+}
 _LOOK_TWICE = 600  # lines: a longer module often holds a second thought
 _PRIVATE_USES: dict[str, dict[str, list[str]]] = {
     "a step of an algorithm that is measured or compared with a simple one": {
@@ -145,7 +149,7 @@ def test_long_modules_are_listed() -> None:
         for path in sorted((ROOT / "nutch2py").rglob("*.py"))
         if (count := len(path.read_text("utf-8").splitlines())) > _LOOK_TWICE
     }
-    assert sorted(long) == []
+    assert sorted(long) == sorted(LONG_MODULES)
 
 
 def private_uses() -> dict[str, set[str]]:

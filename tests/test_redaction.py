@@ -41,6 +41,7 @@ def test_secret_properties_are_recognized():
 
 HARMLESS = [
     "db.signature.text_profile.min_token_len",
+    "http.auth.default.hosts",
     "http.auth.file",
     "rest.tokens.file",
     "restapi.auth",

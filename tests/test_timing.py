@@ -32,6 +32,7 @@ SLEEPS = {
     "tests.table.test_embedded_crash": "a moment of a write",
     # programs of their own, with deadlines of their own
     "tests.jobs.concurrent_commands": "a shorter deadline than wait_until",
+    "tests.rest.test_quotas": "a job that lasts until the test ends it",
     "tests.kill.crawl": "waits as long as a command may run",
     "tests.kill.points": "within a command that is killed",
     "tests.kill.schedule": "reports what is late, and does not fail",

@@ -206,7 +206,7 @@ def test_main_text_of_a_small_share_of_the_page_is_replaced_if_all_algorithms_fi
         tried.append(options.get("fast"))
         return "much more text" if options else "some"
 
-    found = main_text._extract_twice("<p>page", 39 + 2 * menu, extract, lambda summary: "")
+    found = main_text.extract_with_second_try("<p>page", 39 + 2 * menu, extract, lambda summary: "")
     assert (found, tried) == (("much more text", [None, False]) if menu else ("some", [None]))
 
 
@@ -220,7 +220,10 @@ def test_main_text_of_a_small_share_of_the_page_is_replaced_if_all_algorithms_fi
     ],
 )
 def test_second_text_is_taken_if_it_contains_the_first_and_is_much_longer(second: str, expected: str) -> None:
-    assert main_text._extract_twice("<p>page", 100, lambda html: "a b c d e f g h", lambda summary: second) == expected
+    assert (
+        main_text.extract_with_second_try("<p>page", 100, lambda html: "a b c d e f g h", lambda summary: second)
+        == expected
+    )
 
 
 def test_error_of_readability_keeps_the_first_text(monkeypatch: pytest.MonkeyPatch) -> None:

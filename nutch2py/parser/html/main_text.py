@@ -42,7 +42,7 @@ def extract_main_text(html: str, full_length: int = 0) -> str:
     ``full_length``: characters of the page's full text. If the result is short in comparison, other algorithms read the
     page again.
     """
-    return _extract_twice(html, full_length, _extract_plain, _extract_lines)
+    return extract_with_second_try(html, full_length, _extract_plain, _extract_lines)
 
 
 def extract_markdown(html: str, url: str, full_length: int = 0) -> str:
@@ -51,10 +51,10 @@ def extract_markdown(html: str, url: str, full_length: int = 0) -> str:
     def convert(html: str, **options: Any) -> str:
         return _convert_to_markdown(html, url, **options)
 
-    return _extract_twice(html, full_length, convert, lambda summary: convert(summary, favor_recall=True))
+    return extract_with_second_try(html, full_length, convert, lambda summary: convert(summary, favor_recall=True))
 
 
-def _extract_twice(
+def extract_with_second_try(
     html: str, full_length: int, extract: Callable[..., str], extract_summary: Callable[[str], str]
 ) -> str:
     """Return the text that ``extract`` finds, or that of a second try when it found little.
