@@ -335,6 +335,20 @@ def test_joined_words_that_no_page_has_are_split(embedded, query, title):
 @pytest.mark.parametrize(
     ("query", "title"),
     [
+        ("where is the zoo-unheardof?", "Pythons in the zoo"),  # the joined word is on no page, split it is
+        ("what is in the climate-zoo-report", "Pythons in the zoo"),
+        ('who said:"climate or no report"', "Climate change report"),  # no field of any page, and no phrase
+        ('"the unheardof"', "Pythons in the zoo"),  # nothing but fillers is on any page
+        ("+unheardof:the", "Pythons in the zoo"),
+    ],
+)
+def test_query_is_not_empty_while_one_of_its_words_is_on_a_page(embedded, query, title):
+    assert title in {hit.title.text for hit in search(embedded, query, rows=50).hits}
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
         ("intitle:zoo python", "Pythons in the zoo"),
         ("inurl:example robots", "Robots exclusion"),
         ("tuto*", "Python tutorial"),

@@ -145,11 +145,17 @@ class QueryPlanner:
         tree = parse_query(query)
         if tree is None:
             return None
-        tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
+        tree = self._synonyms.join_words(_resolve_fields(tree, self.statistics), self.analyzer, self.languages)
         return _PlanBuilder(self, tree, is_ranked=False, demands_all=True).build().plan
 
     def plan(
-        self, query: str, *, is_ranked: bool = True, is_relaxed: bool = False, is_verbatim: bool = False
+        self,
+        query: str,
+        *,
+        is_ranked: bool = True,
+        is_relaxed: bool = False,
+        is_verbatim: bool = False,
+        searches_fillers: bool = False,
     ) -> PlannedQuery:
         """Return the plan of a query.
 
@@ -159,18 +165,22 @@ class QueryPlanner:
             is_relaxed: Demand nothing because of quotes, ``+`` and ``AND``, and split joined words and unknown Chinese
                 words, for a query without a hit.
             is_verbatim: Search no similar words for those that the index does not know.
+            searches_fillers: A filler matches as any other word does.
 
         """
         tree = parse_query(query)
         if tree is None:
             return PlannedQuery(None, frozenset())
+        tree = _resolve_fields(tree, self.statistics)
         if sum(1 for _ in iter_free_texts(tree)) > MAX_WORDS_NEXT_TO_QUOTES:
             tree = relax(tree, phrases_only=True)
         has_demands = any(is_demanded(text) for text in iter_positive_texts(tree))
         if is_relaxed and has_demands:
             tree = relax(tree)
         tree = self._synonyms.join_words(tree, self.analyzer, self.languages)
-        builder = _PlanBuilder(self, tree, is_ranked, corrects=not is_verbatim, splits_words=is_relaxed)
+        builder = _PlanBuilder(
+            self, tree, is_ranked, corrects=not is_verbatim, splits_words=is_relaxed, searches_fillers=searches_fillers
+        )
         replaced = builder.replaced_words
         return builder.build()._replace(
             has_demands=has_demands,
@@ -179,7 +189,7 @@ class QueryPlanner:
         )
 
     def plan_with_hits(self, query: str, has_hits: Callable[[QueryPlan], bool]) -> PlannedQuery:
-        """Return the plan of a query, relaxed if its demands or its joined words leave no hit.
+        """Return the plan of a query, relaxed if its demands or its joined words leave no hit, at last to its fillers.
 
         A relaxed plan has no similar words: the quotes and ``+`` mean these words and no others.
         """
@@ -187,8 +197,11 @@ class QueryPlanner:
         may_miss = planned.has_demands or planned.is_uncertain
         if planned.plan is None or not may_miss or has_hits(planned.plan):
             return planned
-        relaxed = self.plan(query, is_relaxed=True, is_verbatim=True)
-        return relaxed if relaxed.plan is not None and has_hits(relaxed.plan) else planned
+        for searches_fillers in (False, True):
+            relaxed = self.plan(query, is_relaxed=True, is_verbatim=True, searches_fillers=searches_fillers)
+            if relaxed.plan is not None and has_hits(relaxed.plan):
+                return relaxed
+        return planned
 
     def correct_query(self, query: str) -> str:
         """Return the query with similar words for those that the index does not know; "" if there are none.
@@ -230,10 +243,12 @@ class _PlanBuilder:
         demands_all: bool = False,
         corrects: bool = False,
         splits_words: bool = False,
+        searches_fillers: bool = False,
     ) -> None:
         self._planner, self._settings, self._analyzer = planner, planner.settings, planner.analyzer
         self._is_ranked, self._demands_all = is_ranked, demands_all
-        self._tree = self._resolve_fields(tree)
+        self._searches_fillers = searches_fillers
+        self._tree = tree
         self._is_uncertain = False
         prefixes = ((text, prefix) for text in dict.fromkeys(iter_texts(self._tree)) if (prefix := _prefix_of(text)))
         self._prefixes = dict(islice(prefixes, _MAX_PREFIXES))
@@ -306,25 +321,7 @@ class _PlanBuilder:
                 self._units[text] = [units[0]._replace(marked=term)]
         return tuple(filter(None, terms))
 
-    # fields and statistics
-
-    def _resolve_fields(self, node: QueryNode) -> QueryNode:
-        """Return a query with the fields' own names; a text with an unknown field is a text."""
-        if isinstance(node, NotNode):
-            return NotNode(self._resolve_fields(node.part))
-        if isinstance(node, AndNode | OrNode):
-            return type(node)(tuple(self._resolve_fields(part) for part in node.parts))
-        if isinstance(node, WordsNode) or not node.field:
-            return node
-        field = _FIELD_ALIASES.get(node.field.lower(), node.field)
-        if node.field.lower() == "filetype":
-            extension = node.text.lower().lstrip(".")
-            return node._replace(field=field, text=_MEDIA_TYPES.get(extension, extension))
-        statistics = self._planner.statistics
-        is_known = field in TEXT_FIELDS or field in EXACT_FIELDS or field == "id"
-        if is_known or statistics is None or statistics.has_field(field):
-            return node._replace(field=field)
-        return node._replace(field="", text=f"{node.field} {node.text}")
+    # statistics
 
     def _iter_unit_terms(self) -> Iterator[IndexTerm]:
         """Yield the terms of the query's words in all their fields."""
@@ -455,8 +452,8 @@ class _PlanBuilder:
         base = [word for word in content if word.is_known]
         planned_fillers = [self._plan_word(unit, text.field, bool(base)) for unit, text in fillers]
         extra = [word.plan for word in planned_fillers if word.is_known]
-        if not base:
-            base, extra = [word for word in planned_fillers if word.is_known], []
+        if not base or self._searches_fillers:
+            base, extra = [*base, *(word for word in planned_fillers if word.is_known)], []
         # a phrase of words that the index knows may be in no document
         self._is_uncertain |= not any(word.is_certain for word in base)
         if not base:
@@ -609,6 +606,24 @@ class _PlanBuilder:
             for row in alternative
             for term in (*row, *(part for one in row for part in self._analyzer.compound_parts(one)))
         ).union(term for found in self._corrections.values() for each in found for term in each.terms)
+
+
+def _resolve_fields(node: QueryNode, statistics: TermStatistics | None) -> QueryNode:
+    """Return a query with the fields' own names; a text with an unknown field is a text."""
+    if isinstance(node, NotNode):
+        return NotNode(_resolve_fields(node.part, statistics))
+    if isinstance(node, AndNode | OrNode):
+        return type(node)(tuple(_resolve_fields(part, statistics) for part in node.parts))
+    if isinstance(node, WordsNode) or not node.field:
+        return node
+    field = _FIELD_ALIASES.get(node.field.lower(), node.field)
+    if node.field.lower() == "filetype":
+        extension = node.text.lower().lstrip(".")
+        return node._replace(field=field, text=_MEDIA_TYPES.get(extension, extension))
+    is_known = field in TEXT_FIELDS or field in EXACT_FIELDS or field == "id"
+    if is_known or statistics is None or statistics.has_field(field):
+        return node._replace(field=field)
+    return node._replace(field="", text=f"{node.field} {node.text}")
 
 
 def _prefix_of(text: TextNode) -> str:
