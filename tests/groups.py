@@ -33,7 +33,7 @@ GROUPS = {
         "search/test_solr_search",
         "server/test_search_api", "server/test_search_page_all_indexes", "server/test_browser",
         "server/test_rejected_requests", "server/test_hostile_queries",
-        "test_ranking_solr",
+        "search/test_query_cost", "test_ranking_solr",
     ),
     "site": ("jobs/test_real_site",),
 }  # fmt: skip
@@ -86,6 +86,9 @@ LONG = {
         "parse and updatedb are stopped",
     ),
     "browser/test_hostile_pages.py::test_hanging_browser_is_replaced[browser]": "the driver hangs",
+    "foreign_writer/test_foreign_writer_hbase.py::test_generate_chooses_what_full_scan_chooses_after_each_write": (
+        "the stand-in is written, and a real index compared with a scan"
+    ),
     "test_image.py::test_image_creates_table_in_volume_and_serves_it": "the files agree",
     "test_image.py::test_image_contains_program_without_build_tools": "the files agree",
     "browser/test_hostile_pages.py::test_hostile_pages_end_with_status_and_others_are_unaffected[all]": (

@@ -35,8 +35,9 @@ ANCHORED = {
     "charset.prescan:_ATTRIBUTE",
     "charset.prescan:_XML_DECLARATION", "formats.javascript:_PATH", "html.head_directives:_REFRESH_CONTENT",
     "html.html_limits:_ATTRIBUTES", "html.html_limits:_ATTRIBUTE_PARTS", "html.html_limits:_COMPLETE_FORMATTING_TAG",
-    "html.html_limits:_UP_TO_END_TAG", "mime.mime_table:_TYPE_NAME", "mime.mime_types:_BEFORE_ROOT",
-    "mime.mime_types:_ROOT_ELEMENT", "mime.mime_types:_STARTS_WITH_TAG", "xml_sanitizer:_DECLARATION",
+    "html.html_limits:_UP_TO_END_TAG", "mime.mime_table:_TYPE_NAME", "mime.text_start:_CUT_TOKEN",
+    "mime.text_start:_JSON_TOKEN", "mime.text_start:_MISC", "mime.text_start:_ROOT",
+    "mime.mime_types:_STARTS_WITH_TAG", "xml_sanitizer:_DECLARATION",
 }  # fmt: skip
 """Patterns that are matched at one position, not searched."""
 

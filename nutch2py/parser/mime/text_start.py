@@ -12,11 +12,11 @@ _MAX_START_BYTES = 1 << 16  # licences stand in comments before the root element
 _WHITE_SPACE = b" \t\r\n\f\v"
 # the internal subset of a document type may contain brackets in quoted text
 _MISC = re.compile(
-    rb"\s*(?:<\?.*?\?>|<!--.*?-->"
-    rb"|<!DOCTYPE\b\s*([\w.:-]*)(?:[^>\[]*+\[(?:[^\]\"']++|\"[^\"]*+\"|'[^']*+')*+\]\s*+>|[^>\[]*(?:\[.*?\]\s*)?>))",
+    rb"\s*+(?:<\?.*?\?>|<!--.*?-->"
+    rb"|<!DOCTYPE\b\s*+([\w.:-]*+)(?:[^>\[]*+\[(?:[^\]\"']++|\"[^\"]*+\"|'[^']*+')*+\]\s*+>|[^>\[]*+(?:\[.*?\]\s*+)?>))",
     re.DOTALL | re.IGNORECASE,
 )
-_ROOT = re.compile(rb"\s*<(?:([\w.-]+):)?([\w.-]+)([^>]*)")
+_ROOT = re.compile(rb"\s*+<(?:([\w.-]++):)?+([\w.-]++)([^>]*+)")
 _SNIFFED_HTML = re.compile(
     rb"<(?:!DOCTYPE HTML|HTML|HEAD|SCRIPT|IFRAME|H1|DIV|FONT|TABLE|A|STYLE|TITLE|B|BODY|BR|P|!--)[ >]", re.IGNORECASE
 )
