@@ -92,9 +92,17 @@ class _Clients:
 
     async def get(self, path: str) -> None:
         """Request a path and read the response."""
-        reader, writer = self._idle.pop() if self._idle else await asyncio.open_connection("127.0.0.1", self._port)
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-        head = await reader.readuntil(b"\r\n\r\n")
+        head = b""
+        while not head:
+            is_reused = bool(self._idle)
+            reader, writer = self._idle.pop() if is_reused else await asyncio.open_connection("127.0.0.1", self._port)
+            try:
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+                head = await reader.readuntil(b"\r\n\r\n")
+            except (asyncio.IncompleteReadError, ConnectionError):  # the server has closed an idle connection
+                writer.close()
+                if not is_reused:
+                    raise
         if not head.startswith(b"HTTP/1.1 200"):
             raise RuntimeError(f"{path}: {head[:100]!r}")
         length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
