@@ -14,6 +14,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.table.embedded.storage import table_files
 from tests.backends.opensearch_server import opensearch_server
 from tests.backends.solr_server import solr_server
+from tests.failing_disk import library
 from tests.groups import (
     SERVICE_GROUPS,
     SERVICE_MODULES,
@@ -140,6 +141,15 @@ def recording() -> Path:
     if not RECORDING.is_dir():
         pytest.skip("the recording is not here: set NUTCH2PY_RECORDING to its folder")
     return RECORDING
+
+
+@pytest.fixture(scope="session")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the library that makes a disk fail (:mod:`tests.failing_disk`)."""
+    made = library(tmp_path_factory.mktemp("library"))
+    if made is None:
+        pytest.skip("there is no C compiler")
+    return made
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from nutch2py.cli import main
 from nutch2py.commands.conf_template import TEMPLATE_PROPERTIES, render_site_xml, write_conf_dir
 from nutch2py.conf.configuration import Configuration
 from nutch2py.support.atomic_files import atomic_write
-from tests.failing_disk import failing_disk, library
+from tests.failing_disk import failing_disk
 
 NAMES = [name for names in TEMPLATE_PROPERTIES.values() for name in names]
 
@@ -66,14 +66,6 @@ def test_unwritable_file_is_named_in_error(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "file").write_text("")
     assert main(["init", str(tmp_path / "file" / "site")]) == 3
     assert "cannot write" in capsys.readouterr().err
-
-
-@pytest.fixture(scope="module")
-def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = library(tmp_path_factory.mktemp("library"))
-    if made is None:
-        pytest.skip("there is no C compiler")
-    return made
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])

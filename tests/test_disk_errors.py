@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.failing_disk import failing_disk, library
+from tests.failing_disk import failing_disk
 
 COMMANDS = {
     "init": "init nospace/conf -agent a",
@@ -19,14 +19,6 @@ COMMANDS = {
     "package": "package -D mapreduce.package={folder}/nospace/package.tar.gz",
     "readdb -dump": "readdb -dump {folder}/nospace/dump -text",
 }
-
-
-@pytest.fixture(scope="module")
-def disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = library(tmp_path_factory.mktemp("library"))
-    if made is None:
-        pytest.skip("there is no C compiler")
-    return made
 
 
 @pytest.mark.parametrize("fails_folders", [True, False], ids=["folders", "files"])

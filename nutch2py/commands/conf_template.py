@@ -56,9 +56,7 @@ def write_conf_dir(conf_dir: Path, values: Mapping[str, str], seeds: Iterable[st
     for path in files:
         if os.path.lexists(path):  # unlike exists, false for a name that is too long
             raise InputError(f"{path} already exists: name another folder, or change that file")
-    missing = [
-        each for each in (conf_dir, *conf_dir.parents) if not os.path.lexists(each)
-    ]  # false for a name that is too long
+    missing = [each for each in (conf_dir, *conf_dir.parents) if not os.path.lexists(each)]
     try:
         conf_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:

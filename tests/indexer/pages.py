@@ -9,9 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from nutch2py.records.cells import ParseStatus
 from nutch2py.records.document import NutchDocument
 from nutch2py.records.webpage import WebPage
+
+ALL_INDEXES = [
+    "embedded",
+    pytest.param("solr", marks=pytest.mark.server("solr_server")),
+    pytest.param("elastic", marks=pytest.mark.server("opensearch_server")),
+]
+"""Parameters of a fixture that gives each kind of index."""
 
 
 def page(**values: Any) -> WebPage:

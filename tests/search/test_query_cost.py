@@ -18,7 +18,7 @@ from nutch2py.search.query.query_plan import BooleanClause, ConstantClause, DisM
 from nutch2py.search.search_backends import open_search_backend
 from nutch2py.search.suggestions.spelling import SpellingCorrector
 from tests.indexer.delivery_suite import write
-from tests.indexer.pages import doc
+from tests.indexer.pages import ALL_INDEXES, doc
 
 LENGTHS = 1_000, 4_000, 16_000
 """Characters: the limit of requests, the limit of the searcher, and more than is read."""
@@ -105,14 +105,7 @@ MOST = {
 """The most work of a query. A query without a hit is planned twice; an edit of a similar word has some terms."""
 
 
-@pytest.fixture(
-    params=[
-        "embedded",
-        pytest.param("solr", marks=pytest.mark.server("solr_server")),
-        pytest.param("elastic", marks=pytest.mark.server("opensearch_server")),
-    ],
-    scope="module",
-)
+@pytest.fixture(params=ALL_INDEXES, scope="module")
 def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> object:
     """Return the searcher of an index with pages in six languages."""
     settings = {"index.embedded.path": str(tmp_path_factory.mktemp("cost")), "plugin.includes": "indexer-embedded"}

@@ -8,7 +8,7 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
-from tests.indexer.pages import doc
+from tests.indexer.pages import ALL_INDEXES, doc
 from tests.server.running_server import serving
 
 EVIL = (
@@ -82,14 +82,7 @@ def server(conf):
         yield made
 
 
-@pytest.fixture(
-    params=[
-        "embedded",
-        pytest.param("solr", marks=pytest.mark.server("solr_server")),
-        pytest.param("elastic", marks=pytest.mark.server("opensearch_server")),
-    ],
-    scope="module",
-)
+@pytest.fixture(params=ALL_INDEXES, scope="module")
 def indexed_server(request, tmp_path_factory):
     """Yield a running server of the embedded index, then one of a real Solr; shared by a module's tests."""
     folder = tmp_path_factory.mktemp("search")

@@ -59,6 +59,10 @@ def fold_letters(word: str) -> str:
     return word
 
 
+FIRST_OTHER_SCRIPT = "\u0530"
+"""The first character after the Latin, Greek and Cyrillic scripts."""
+
+
 class PlainLetters:
     """Replaces letters with accents of the Latin, Greek and Cyrillic scripts, each by one letter.
 

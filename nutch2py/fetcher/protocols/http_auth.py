@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.support.reporting import warn
+from nutch2py.url.url_parts import parent_domains
 
 AUTH_SCHEMES = ("basic", "digest", "ntlm")
 _DEFAULT_HOSTS = "http.auth.default.hosts"
@@ -43,6 +44,7 @@ class CredentialStore:
         hosts = frozenset(host.lower().removesuffix(".") for host in default_hosts)
         self._default = default if hosts else None
         self._default_hosts = hosts
+        self._longest_host = max(map(len, hosts), default=0)
 
     def __bool__(self) -> bool:
         return bool(self._scopes) or self._default is not None
@@ -56,8 +58,7 @@ class CredentialStore:
     def _is_default_host(self, host: str) -> bool:
         if _ANY_HOST in self._default_hosts or host in self._default_hosts:
             return True
-        labels = host.split(".")
-        return any(f"*.{'.'.join(labels[at:])}" in self._default_hosts for at in range(1, len(labels)))
+        return any(f"*.{domain}" in self._default_hosts for domain in parent_domains(host, self._longest_host))
 
     @classmethod
     def from_conf(cls, conf: Configuration) -> CredentialStore:

@@ -89,7 +89,7 @@ class EmbeddedCommit:
         return query
 
     def count_prefix_postings(self, clause: PrefixClause) -> int:
-        """Return the number of postings of the first terms with a prefix, which tells few from many."""
+        """Return the number of postings of the first terms with a prefix: enough to recognize an expensive prefix."""
         counted = self.searcher.terms_with_prefix(clause.field, clause.prefix, limit=_MAX_COUNTED_TERMS)
         return sum(count for _, count in counted)
 

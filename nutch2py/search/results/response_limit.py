@@ -57,15 +57,17 @@ class ResponseBudget:
         cut: list[str] = []
         sizes = {name: _json_size(value) + _json_size(name) + _VALUE_BYTES for name, value in fields.items()}
         for name in sorted(fields, key=lambda each: sizes[each]):
-            value = fields[name]
-            if sizes[name] > left:
+            value, size = fields[name], sizes[name]
+            if size > left:
                 cut.append(name)
-                left -= _json_size(name) + _VALUE_BYTES  # it is named
-                value = _cut_value(value, left - _json_size(name) - _VALUE_BYTES)
+                named = _json_size(name) + _VALUE_BYTES
+                left -= named
+                value = _cut_value(value, left - named)
+                size = _json_size(value) + named
             elif self._max_characters and _count_characters(value) >= self._max_characters:
                 cut.append(name)
             kept[name] = value
-            left -= _json_size(value) + _json_size(name) + _VALUE_BYTES
+            left -= size
         self._left -= share - left
         self.is_cut = self.is_cut or bool(cut)
         return {name: kept[name] for name in fields}, [name for name in fields if name in cut]

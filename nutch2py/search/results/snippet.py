@@ -12,7 +12,7 @@ from nutch2py.backends.analysis.compounds import COMPOUND_LANGUAGES
 from nutch2py.backends.analysis.folding import fold_width
 from nutch2py.backends.analysis.stemming import analysis_language
 from nutch2py.backends.analysis.stopwords import get_stopwords
-from nutch2py.backends.analysis.word_forms import get_plain_letters, name_spans
+from nutch2py.backends.analysis.word_forms import FIRST_OTHER_SCRIPT, get_plain_letters, name_spans
 from nutch2py.search.results.passages import select_passages
 from nutch2py.support.bounded_cache import bounded_cache
 
@@ -23,7 +23,6 @@ SHORT_TEXT_LENGTH = 1_000
 _SIGNED_NAME = re.compile("plusplu|shar|dotn|objectiv")  # the stem of C++, C#, .NET or Objective-C
 _BLANK_BEFORE_PUNCTUATION = re.compile(r"(?<=[\w)\]\"'”’»])\s+(?=[.,;)\]](?:\s|$))")
 _COMBINING_MARKS = re.compile("[\u0300-\u036f\u0483-\u0489]")
-_FIRST_OTHER_SCRIPT = "\u0530"  # after Latin, Greek and Cyrillic
 _CHANGED_STARTS = frozenset({"sr", "ga", "id"})
 """Languages whose stemmers change the first letters of words: other letters, mutations, prefixes."""
 
@@ -149,7 +148,7 @@ def _iter_candidate_tokens(analyzer: Analyzer, text: str, wanted: frozenset[str]
 
 def _have_first_letters(wanted: frozenset[str], text: str, code: str) -> bool:
     """Return whether words with the terms start with the letters of their terms, in a text with plain letters."""
-    if not all(term.isalnum() and max(term) < _FIRST_OTHER_SCRIPT for term in wanted):
+    if not all(term.isalnum() and max(term) < FIRST_OTHER_SCRIPT for term in wanted):
         return False
     is_ascii = all(map(str.isascii, wanted))
     return (is_ascii or _COMBINING_MARKS.search(text) is None) and (text.isascii() or code not in _CHANGED_STARTS)
@@ -176,18 +175,18 @@ def _parts_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
 @bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
 def _prefixes_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
     """Return a pattern of words with the prefixes of the terms, for a text with plain letters."""
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(_prefixes_of(wanted))}){_REST_OF_WORD}", re.IGNORECASE)
+    return _compile_prefixes(wanted)
 
 
 @bounded_cache(maxsize=256, max_key_length=2_000, size=lambda terms: sum(map(len, terms)))
 def _ascii_prefixes_pattern(wanted: frozenset[str]) -> re.Pattern[str]:
     """Return the pattern for an ASCII text, which finds the words faster."""
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(_prefixes_of(wanted))}){_REST_OF_WORD}", re.IGNORECASE | re.ASCII)
+    return _compile_prefixes(wanted, re.ASCII)
 
 
-def _prefixes_of(wanted: frozenset[str]) -> list[str]:
-    """Return the letters that words with the terms start with."""
-    return sorted({term[: 3 if len(term) > 4 else 2 if len(term) > 2 else 1] for term in wanted})
+def _compile_prefixes(wanted: frozenset[str], flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    prefixes = sorted({term[: 3 if len(term) > 4 else 2 if len(term) > 2 else 1] for term in wanted})
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(prefixes)}){_REST_OF_WORD}", re.IGNORECASE | flags)
 
 
 def _cut_snippet(text: str, start: int, end: int, matches: Iterable[tuple[int, int, str]]) -> Snippet:

@@ -17,6 +17,7 @@ from nutch2py.backends.analysis.stemming import MORE_STEMMER_NAMES, STEMMER_NAME
 from nutch2py.search.query.query_plan import Correction, IndexTerm
 from nutch2py.search.results.search_results import field_values
 from nutch2py.search.suggestions.homophones import iter_homophones
+from nutch2py.search.suggestions.prefix_terms import MAX_TEXT_CHARACTERS
 from nutch2py.search.suggestions.word_edits import edit_distance, iter_edits
 
 _MIN_FREQUENCY_RATIO = 100  # of that similar word
@@ -30,7 +31,6 @@ _MIN_HOMOPHONE_RATIO = 5  # of the documents of the best homophone to those of t
 _MAX_CHECKED = 5  # candidates of which documents are read
 _SAMPLE_DOCUMENTS = 4  # documents of a term, read for the spelling of its words
 _MAX_SIMILAR_DOCUMENTS = 15
-_MAX_TEXT_CHARACTERS = 20_000  # of a document
 _MAX_CACHED_WORDS = 10_000
 _MAX_CACHED_TEXT = 64  # characters of a Chinese text whose homophones are cached
 _MAX_SCORE_GAP = 3.0  # between the best candidate and others that are searched, too
@@ -306,5 +306,5 @@ def is_correctable(word: str) -> bool:
 
 def _text_of(fields: dict[str, Any]) -> str:
     """Return the title and the content of a document in lower case."""
-    texts = (text[:_MAX_TEXT_CHARACTERS] for name in ("title", "content") for text in field_values(fields, name))
+    texts = (text[:MAX_TEXT_CHARACTERS] for name in ("title", "content") for text in field_values(fields, name))
     return "\n".join(texts).lower()

@@ -9,10 +9,10 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple, Protocol
 
 from nutch2py.backends.analysis.analyzer import Analyzer
-from nutch2py.backends.analysis.word_forms import get_plain_letters
+from nutch2py.backends.analysis.word_forms import FIRST_OTHER_SCRIPT, get_plain_letters
 from nutch2py.records.document import clean_text
 from nutch2py.search.results.search_results import ScoredDocument, field_values, first_value, strip_bidi_controls
-from nutch2py.search.suggestions.prefix_terms import SUGGEST_FIELDS, PrefixTerm
+from nutch2py.search.suggestions.prefix_terms import MAX_TEXT_CHARACTERS, SUGGEST_FIELDS, PrefixTerm
 from nutch2py.support.bounded_cache import bounded_cache
 
 MAX_QUERY_SUGGESTIONS, MAX_TITLE_SUGGESTIONS = 6, 4
@@ -24,12 +24,10 @@ _MAX_ENDING, _MIN_STEM = 7, 3  # letters that a stem may lack, and has
 _MAX_COMPLETED_STARTS = 3  # completions of the last but one word
 _SAMPLE_DOCUMENTS = 5  # documents read for the spelling of a term
 _STEM_DOCUMENTS = 20  # documents read for the words with a stem that is shorter than what is typed
-_MAX_TEXT_CHARACTERS = 20_000  # of a document
 _MAX_CACHE_ENTRIES = 20_000  # cached prefixes and terms
 _LAST_WORD = re.compile(r"(?<![^\W_])([^\W_]+)$")
 _SIGNED_NAME_START = re.compile(r"(?<![\w.+#])(?:[A-Za-z][+#]{1,2}|\.[nN][eE]?[tT]?)$")
 _ANY_WORD = re.compile(r"(?<![^\W_])[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
-_FIRST_OTHER_SCRIPT = "\u0530"  # after Latin, Greek and Cyrillic
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]")
 
 
@@ -195,14 +193,14 @@ class Suggester:
             return
         start = term[: 3 if len(term) > 4 else 1]
         # Stems keep the first letters of their words, which may have accents.
-        is_found_by_start = max(start) < _FIRST_OTHER_SCRIPT
+        is_found_by_start = max(start) < FIRST_OTHER_SCRIPT
         pattern = _start_pattern(start) if is_found_by_start else _ANY_WORD
         words_by_lang: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for fields in self._index.documents_with_term(term, documents):
             words = words_by_lang[first_value(fields, "lang") or "en"]
             for name in SUGGEST_FIELDS:
                 for value in field_values(fields, name):
-                    text = value[:_MAX_TEXT_CHARACTERS]
+                    text = value[:MAX_TEXT_CHARACTERS]
                     plain = get_plain_letters().replace_in(text) if is_found_by_start else text
                     words.update(text[match.start() : match.end()].lower() for match in pattern.finditer(plain))
         for lang, words in words_by_lang.items():
