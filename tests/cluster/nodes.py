@@ -223,4 +223,6 @@ class Node(Machine):
         self._process.wait()
         for process in self.started.values():
             process.wait()
+        # The kernel takes a dead namespace apart later, and its cable with it; a new machine needs the name now.
+        subprocess.run(["ip", "link", "delete", self.name], stderr=subprocess.DEVNULL, check=False)
         return hit

@@ -5,13 +5,11 @@ The server is on loopback and on another address, direct, behind a relay that en
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import socket
-import ssl
 import subprocess
-import threading
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -23,6 +21,7 @@ from nutch2py.browser.chromium import EXECUTABLE_NAMES
 from nutch2py.rest.access.tokens import Role, add_token
 from nutch2py.server.http_server import HttpServer
 from nutch2py.support.invariants import not_none
+from tests.import_graph import ROOT
 from tests.processes import wait_until
 from tests.rest.conftest import Client, settings, silent
 from tests.server.running_server import serving
@@ -125,49 +124,13 @@ def own_address() -> str:
 @contextmanager
 def relay(address: str, target: tuple[str, int], certificate: str = "") -> Iterator[int]:
     """Pass connections on to a target, with TLS if ``certificate`` is given; yield the port."""
-    context = None
-    if certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-    started: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = []
-    ready = threading.Event()
-
-    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(1 << 16):
-                writer.write(data)
-                await writer.drain()
-        except OSError:
-            pass
-        finally:
-            writer.close()
-
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            other_reader, other_writer = await asyncio.open_connection(*target)
-        except OSError:
-            writer.close()
-            return
-        await asyncio.gather(copy(reader, other_writer), copy(other_reader, writer))
-
-    async def serve() -> None:
-        stop = asyncio.Event()
-        async with await asyncio.start_server(accept, address, 0, ssl=context) as listener:
-            started.append((listener.sockets[0].getsockname()[1], asyncio.get_running_loop(), stop))
-            ready.set()
-            await stop.wait()
-            for task in asyncio.all_tasks() - {asyncio.current_task()}:
-                task.cancel()
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()))
-    thread.start()
-    ready.wait(30)
-    port, loop, stop = started[0]
+    command = [sys.executable, "-m", "tests.server.relay", address, *map(str, target), certificate]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     try:
-        yield port
+        yield int(not_none(process.stdout, "a pipe").readline())
     finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
+        process.kill()
+        process.communicate()
 
 
 def find_nginx() -> str | None:
