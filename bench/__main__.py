@@ -59,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("name", choices=modules, help="the benchmark")
     parser.add_argument(
-        "rows", nargs="*", type=int, metavar="ROWS", help="sizes (default: those of docs/performance.md)"
+        "rows", nargs="*", type=int, metavar="ROWS", help="sizes (default: those of docs/measurements)"
     )
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file, too")

@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 PAGE = ROOT / "docs" / "scale.md"
 FACTOR = 2.0
 HBASE = [
-    # job, rows, of the batch, CPU seconds with the servers': docs/performance.md, jobs over a table in HBase
+    # job, rows, of the batch, CPU seconds with the servers': docs/measurements, jobs over a table in HBase
     ("inject", 20_000, 20_000, 5.8),
     ("inject", 100_000, 100_000, 14.5),
     ("inject", 500_000, 500_000, 70.7),
@@ -39,7 +39,7 @@ HBASE = [
     ("readdb -stats", 100_000, 10_000, 4.4),
 ]
 EMBEDDED = [
-    # the tasks' part alone, as there are no servers: docs/performance.md
+    # the tasks' part alone, as there are no servers: docs/measurements
     ("inject", 1_000_000, 1_000_000, 43.3),
     ("generate", 1_000_000, 100_000, 26.3),
     ("updatedb", 100_000, 100_000, 37.0),

@@ -1,4 +1,4 @@
-"""The tables of docs/ranking.md, in Markdown."""
+"""The tables of docs/measurements/2026-11-27-ranking.md, in Markdown."""
 
 from __future__ import annotations
 

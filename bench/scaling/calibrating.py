@@ -14,7 +14,7 @@ Measure = Callable[[int, Path, str], list[Measurement]]
 SIZES = (20_000, 60_000)
 _LINKED = 10  # an updatedb of this many times fewer pages takes about as long
 _EMBEDDED: Mapping[str, float] = {"inject": 43.3e-6, "generate": 26.0e-6, "updatedb": 369.6e-6}
-"""CPU seconds per record in docs/performance.md, where these jobs run inline on the embedded table."""
+"""CPU seconds per record in docs/measurements, where these jobs run inline on the embedded table."""
 _SIZES_OF_THINGS = (".bytes", ".memory")
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from nutch2py.errors import InputError
 
-PERFORMANCE = "docs/performance.md"
-_HBASE = f"{PERFORMANCE}, jobs over a table in HBase"
+PERFORMANCE = "docs/measurements/2026-11-24-jobs.md"
+_HBASE = "docs/measurements/2026-11-28-hbase.md"
 _SIDE = "measured side by side with Nutch, 22 November 2026, HBase 2.6"
 _CLEARING = "a list of 150,500 entries on HBase 2.6, one process, keys read and rows deleted, 23 November 2026"
 _GATEWAY = "raw happybase on HBase 2.6, one process, 22 November 2026"
 _YARN = "an empty job of 7 tasks on YARN, and the same in one container"
-_PARTS = f"; gateway and region server split as in {PERFORMANCE}, the HBase store compared with raw happybase"
+_PARTS = "; gateway and region server split as for raw happybase in the same page"
 
 
 @dataclass(frozen=True)
