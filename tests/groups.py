@@ -141,7 +141,7 @@ SERVICE_MODULES = frozenset(
         "disks/test_disks",
         "fuzz/test_fuzz", "upgrade/test_upgrade", "users/test_cron_job", "users/test_own_site", "users/test_sick_crawl",
         "crawl_loop/test_crawl_command", "crawl_loop/test_resumed_crawl", "crawl_loop/test_crawl_pagerank",
-        "control_room/test_failing_crawl",
+        "control_room/test_failing_crawl", "joblog/test_monitoring_servers",
         "rest/test_generated", "rest/test_generated_client", "rest/test_schemathesis", "rest/test_killed_server",
         "scrapy_projects/test_tutorial", "scrapy_projects/test_hostile_projects",
         "url/test_growth", "parser/test_growth", "parser/formats/test_growth", "parser/test_decompression_bombs",

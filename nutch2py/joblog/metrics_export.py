@@ -18,6 +18,7 @@ from nutch2py.support.reporting import warn
 from nutch2py.table import DataStore
 
 _PUSH_TIMEOUT = 5.0  # seconds
+_MAX_REASON = 300  # characters of a response in a warning
 
 
 class _JobLogSource(NamedTuple):
@@ -77,6 +78,12 @@ def pushgateway_path(crawl_id: str) -> str:
     )
 
 
+def _describe_rejection(status: int, text: str) -> str:
+    """Return the status and the first line of a Pushgateway's response, which says what it rejects."""
+    first_line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return f"it rejected them with status {status}" + (f": {first_line[:_MAX_REASON]}" if first_line else "")
+
+
 def _push_metrics(url: str, crawl_id: str, text: str) -> None:
     import requests  # slow import
     from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
@@ -85,7 +92,7 @@ def _push_metrics(url: str, crawl_id: str, text: str) -> None:
     push_url = f"{url.rstrip('/')}{pushgateway_path(crawl_id)}"
     try:
         response = requests.put(push_url, text.encode(), headers=headers, timeout=_PUSH_TIMEOUT)
-        problem = "" if response.ok else f"it responded with status {response.status_code}"
+        problem = "" if response.ok else _describe_rejection(response.status_code, response.text)
     except requests.RequestException as error:
         problem = type(error).__name__
     except ValueError as error:  # an invalid URL

@@ -18,6 +18,7 @@ from nutch2py.joblog.table_stats import TableStats
 
 _MAX_ENTRIES = 1000  # newest entries of the job log
 _MS_PER_SECOND = 1000.0
+JOB_LABEL = "job_name"  # not "job", which a scrape and the grouping key of a Pushgateway overwrite
 _SCORE_LABELS = ("least", "mean", "greatest")  # dashboards query these: minimum, mean, maximum of ScoreSummary
 
 
@@ -122,7 +123,7 @@ def _job_metrics(crawl: str, entries: Sequence[JobEntry]) -> Iterator[Metric]:
     finished = [entry for entry in entries if entry.state != JobState.RUNNING]
     newest, newest_over = _first_by_job(entries), _first_by_job(finished)
     succeeded = _first_by_job([entry for entry in finished if entry.state == JobState.FINISHED])
-    by_job = ("crawl", "job")
+    by_job = ("crawl", JOB_LABEL)
     for number, metric in enumerate(LAST_JOB_METRICS):
         of = newest_over if number else newest
         values = [((crawl, job), metric.get_value(entry)) for job, entry in of.items()]

@@ -82,10 +82,13 @@ def test_job_metrics_are_exported() -> None:
     killed = replace(ENTRY, job="parse", state=JobState.KILLED, finish_time=None, exit_code=None)
     stats = TableStats(1000, 5, {"status_fetched": 5}, score=ScoreSummary(0.0, 0.5, 1.0), due=2)
     values = samples(render_exposition(FakeMetricsSource(running, done, killed, stats=stats)))
-    assert values['nutch2py_job_last_duration_seconds{crawl="c",job="fetch"}'] == 2.5
-    assert values['nutch2py_job_last_exit_code{crawl="c",job="parse"}'] == -1
-    assert values['nutch2py_job_running_rows_expected{batch="b",crawl="c",id="0000000000010-000001",job="fetch"}'] == 9
-    counted = r'nutch2py_job_last_counter{crawl="c",group="FetcherStatus",job="fetch",name="a \"quoted\"\\\nname"}'
+    assert values['nutch2py_job_last_duration_seconds{crawl="c",job_name="fetch"}'] == 2.5
+    assert values['nutch2py_job_last_exit_code{crawl="c",job_name="parse"}'] == -1
+    assert (
+        values['nutch2py_job_running_rows_expected{batch="b",crawl="c",id="0000000000010-000001",job_name="fetch"}']
+        == 9
+    )
+    counted = r'nutch2py_job_last_counter{crawl="c",group="FetcherStatus",job_name="fetch",name="a \"quoted\"\\\nname"}'
     assert values[counted] == 3
     buckets = [
         values[f'nutch2py_fetch_answer_seconds_bucket{{crawl="c",le="{le}"}}'] for le in ("0.01", "0.03", "+Inf")
@@ -98,15 +101,16 @@ def test_job_metrics_are_exported() -> None:
 
 
 @contextmanager
-def gateway() -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Give a Pushgateway's address, and what was put there."""
+def gateway(status: int = 200, body: bytes = b"") -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Give a Pushgateway's address, and what was put there; ``status`` and ``body``: its response."""
     put: list[tuple[str, str]] = []
 
     class Gateway(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
             put.append((self.path, self.rfile.read(int(self.headers["Content-Length"])).decode()))
-            self.send_response(200)
+            self.send_response(status)
             self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""
@@ -134,7 +138,7 @@ def test_rules_dashboard_and_page_use_exported_metric_names(tmp_path: Path) -> N
         assert put == [("/metrics/job/nutch2py/crawl/c", text)]
         assert stat.S_IMODE((tmp_path / "c.prom").stat().st_mode) == 0o644
         assert not [*tmp_path.glob(".*.prom*")]
-        assert samples(text)['nutch2py_job_last_rows{crawl="c",job="parse"}'] == 20
+        assert samples(text)['nutch2py_job_last_rows{crawl="c",job_name="parse"}'] == 20
         fetched = samples(text)['nutch2py_fetch_answer_seconds_count{crawl="c"}']
         assert fetched == samples(text)['nutch2py_fetch_answer_bytes_bucket{crawl="c",le="+Inf"}'] > 15
         assert families(render_exposition(crawl)) == families(text)
@@ -169,3 +173,13 @@ def test_failed_export_logs_warning(tmp_path: Path) -> None:
     assert len(warnings) == 2
     assert "cannot write the metrics to" in warnings[0]
     assert warnings[1].startswith("cannot push the metrics to http://127.0.0.1:9/ (ConnectionError)")
+
+
+def test_rejected_push_warns_with_reason(tmp_path: Path) -> None:
+    warnings: list[str] = []
+    with gateway(400, b"pushed metrics are invalid or inconsistent\nand more") as (address, _):
+        settings = {**properties(), "metrics.push.url": address}
+        with Crawl(f"embedded:{tmp_path}", settings, on_warning=warnings.append) as crawl:
+            crawl.inject(["http://127.0.0.1:9/"])
+    assert len(warnings) == 1
+    assert "(it rejected them with status 400: pushed metrics are invalid or inconsistent)" in warnings[0]

@@ -11,10 +11,13 @@ from msgspec import structs
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact_property
-from nutch2py.errors import InputError
+from nutch2py.crawl_reader import CrawlReader
+from nutch2py.errors import InputError, NutchError
 from nutch2py.joblog.job_entry import JobEntry
+from nutch2py.records.webpage import WebPage
 from nutch2py.rest.access.allowed_properties import check_allowed
 from nutch2py.rest.access.tokens import Role
+from nutch2py.rest.context import RestContext
 from nutch2py.rest.dispatch.operation import ApiCall, Operation
 from nutch2py.rest.endpoints.rest_schemas import (
     BatchesQuery,
@@ -42,6 +45,7 @@ from nutch2py.rest.job_control.job_requests import AnyJobRequest
 from nutch2py.rest.job_control.schedules import NewSchedule, StoredSchedule, next_run_time
 from nutch2py.rest.job_control.seed_lists import NewSeedList, SeedList
 from nutch2py.search.search_schemas import ClickReport, SearchQuery, SearchResponse, SuggestQuery, SuggestResponse
+from nutch2py.table import open_store
 from nutch2py.version import __version__
 
 _PREFIX = "/api/v1"
@@ -52,7 +56,27 @@ def _get_health(_: ApiCall) -> HealthResponse:
 
 
 def _get_metrics(call: ApiCall) -> str:
-    return call.context.metrics.render(call.context.jobs.all())
+    query: CrawlQuery = call.query
+    return call.context.metrics.render(call.context.jobs.all()) + _render_crawl_metrics(call.context, query)
+
+
+def _render_crawl_metrics(context: RestContext, query: CrawlQuery) -> str:
+    """Return the metrics of a crawl. An unavailable store does not hide the metrics of the server."""
+    from nutch2py.joblog.prometheus_metrics import build_gauge, render_exposition, render_families  # slow import
+
+    crawl_id, text = query.crawl_id, ""
+    try:
+        conf = context.reading_configuration(query.crawl_id, query.configuration)
+        crawl_id = conf.get_trimmed("storage.crawl.id")
+        if open_store(conf, WebPage).exists():
+            with CrawlReader.for_server(conf) as reader:
+                text = render_exposition(reader, crawl_id)
+    except NutchError:
+        is_readable = 0
+    else:
+        is_readable = 1
+    help_text = "1 if the store of the crawl could be read for this response, else 0."
+    return render_families([build_gauge("crawl_readable", help_text, ("crawl",), [((crawl_id,), is_readable)])]) + text
 
 
 def _list_jobs(call: ApiCall) -> list[JobProcess]:
@@ -224,7 +248,17 @@ def _query_log(call: ApiCall) -> list[JobEntry]:
 
 OPERATIONS: list[Operation] = [
     Operation("GET", "/health", Role.ANONYMOUS, "Health check", _get_health, HealthResponse),
-    Operation("GET", "/metrics", Role.READ, "Metrics for Prometheus", _get_metrics, str, media_type="text/plain"),
+    Operation(
+        "GET",
+        "/metrics",
+        Role.READ,
+        "Metrics for Prometheus",
+        _get_metrics,
+        str,
+        media_type="text/plain",
+        query_type=CrawlQuery,
+        reads_store=True,
+    ),
     Operation(
         "GET", f"{_PREFIX}/jobs", Role.READ, "Jobs, newest first", _list_jobs, list[JobProcess], query_type=JobsQuery
     ),
