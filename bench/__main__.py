@@ -58,9 +58,7 @@ def main(argv: list[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", choices=modules, help="the benchmark")
-    parser.add_argument(
-        "rows", nargs="*", type=int, metavar="ROWS", help="sizes (default: those of docs/measurements)"
-    )
+    parser.add_argument("rows", nargs="*", type=int, metavar="ROWS", help="sizes (default: those of docs/measurements)")
     parser.add_argument("--markdown", action="store_true", help="print a Markdown table")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file, too")
     parser.add_argument("--runner", default="inline", help="mrjob runner: inline (default) or local")

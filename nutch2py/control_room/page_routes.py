@@ -41,7 +41,7 @@ def control_room_routes(authorizer: Authorizer, shutdown_key: str) -> list[BaseR
     def open_reader() -> CrawlReader:
         return CrawlReader.for_server(context.reading_configuration(""))
 
-    views = ControlRoomViews(open_reader, authorizer.context.jobs)
+    views = ControlRoomViews(open_reader, context.jobs, context.conf.get_trimmed("storage.crawl.id"))
     read_fingerprint = partial(crawl_fingerprint, open_reader, context.jobs)
     poller = SharedPoller(read_fingerprint, _POLL_SECONDS, authorizer.store_thread_limit)
     pages: dict[str, Callable[[dict[str, str]], TemplatePage]] = {
@@ -94,7 +94,7 @@ def _endpoint(
                     raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, str(error), {"Retry-After": "10"}) from error
                 except HttpError:
                     page = TemplatePage("none.html", "No crawl yet", {**views.jobs_started_here()})
-                    return render_page(path, page, HTTPStatus.NOT_FOUND, can_run)
+                    return render_page(path, page, HTTPStatus.NOT_FOUND, can_run, form_token)
                 raise
 
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
@@ -19,13 +20,14 @@ from nutch2py.control_room.text_summary import summarize_crawl
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.doctor.check_result import CheckResult, CheckStatus
 from nutch2py.doctor.check_runner import run_checks
-from nutch2py.errors import InputError
+from nutch2py.errors import InputError, NutchError
 from nutch2py.joblog.crawl_overview import Overview
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.jobs.hostdb.hostdb_jobs import FETCHED_KEY, PAGES_KEY
 from nutch2py.records.cells import decode_text
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Host, WebPage
+from nutch2py.rest.context import find_entries_of_process
 from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessManager, JobProcessState
 from nutch2py.search.search_log.search_quality import SearchQuality, read_search_quality
 from nutch2py.support.formatting import format_number
@@ -99,6 +101,8 @@ PAGE_SIZE = 50
 _MAX_LINKS = 100
 _LATEST_JOBS = 3
 """Latest jobs of this server, whose failures the first page shows."""
+_OUTPUT_BYTES = 16_384
+"""Bytes of the end of a job's output that its page shows."""
 _TOP_HOSTS = 20
 _PAGE_FIELDS: frozenset[RecordField] = frozenset({WebPage.status, WebPage.fetch_time, WebPage.score, WebPage.title})
 _HOST_FIELDS: frozenset[RecordField] = frozenset({Host.metadata})
@@ -127,10 +131,16 @@ def _running_jobs(entries: list[JobEntry]) -> list[RunningJob]:
 
 
 class ControlRoomViews:
-    """Reads the context of each page. ``reader`` opens the crawl; ``jobs``: the jobs that this server started."""
+    """Reads the context of each page.
 
-    def __init__(self, reader: Callable[[], CrawlReader], jobs: JobProcessManager) -> None:
-        self._reader, self._jobs = reader, jobs
+    Args:
+        reader: Opens the crawl.
+        jobs: The jobs that this server started.
+        crawl_id: Identifier of the crawl.
+    """
+
+    def __init__(self, reader: Callable[[], CrawlReader], jobs: JobProcessManager, crawl_id: str = "") -> None:
+        self._reader, self._jobs, self._crawl_id = reader, jobs, crawl_id
         self._chart_cache: tuple[int | None, list[Chart], Chart] | None = None
 
     def crawl(self, _: dict[str, str]) -> TemplatePage:
@@ -153,18 +163,23 @@ class ControlRoomViews:
         return TemplatePage("crawl.html", f"Crawl {state.name}".rstrip(), values)
 
     def jobs_started_here(self) -> dict[str, list[JobProcess]]:
-        """Return the running jobs of this server, and those of its latest that failed."""
-        jobs = self._jobs.all()
+        """Return the running jobs of the crawl that this server started, and those of its latest that failed."""
+        jobs = self._processes()
         failed = [job for job in jobs[:_LATEST_JOBS] if job.state in (JobProcessState.FAILED, JobProcessState.KILLED)]
         return {"jobs_started_here": [job for job in jobs if job.state.is_alive], "failed_jobs": failed}
 
+    def _processes(self) -> list[JobProcess]:
+        """Return the jobs of the crawl that this server started, newest first."""
+        return [job for job in self._jobs.all() if (job.crawl_id or self._crawl_id) == self._crawl_id]
+
     def jobs(self, query: dict[str, str]) -> TemplatePage:
-        """List jobs, newest first."""
+        """List the jobs of the log, newest first, and those that this server started, which the log may lack."""
         before = query.get("before", "")
         with self._reader() as crawl:
             entries = crawl.jobs(PAGE_SIZE + 1, before or None)
         shown = entries[:PAGE_SIZE]
         values = {
+            "processes": [] if before else self._processes()[:PAGE_SIZE],
             "jobs": shown,
             "running_jobs": [] if before else _running_jobs(shown),
             "next_before": shown[-1].id if len(entries) > PAGE_SIZE else "",
@@ -173,7 +188,10 @@ class ControlRoomViews:
         return TemplatePage("jobs.html", "Jobs", values)
 
     def job(self, query: dict[str, str]) -> TemplatePage:
-        """Show one job."""
+        """Show one job of the log, or one that this server started."""
+        process = next((job for job in self._processes() if job.id == query.get("id")), None)
+        if process is not None:
+            return self._process(process)
         with self._reader() as crawl:
             entry = crawl.job(query.get("id", ""))
         if entry is None:
@@ -181,6 +199,24 @@ class ControlRoomViews:
         duration = finish_time(entry) - entry.start_time
         values = {"job": entry, "running_jobs": _running_jobs([entry]), "duration_ms": duration}
         return TemplatePage("job.html", f"{entry.job} {entry.batch_id}".rstrip(), values)
+
+    def _process(self, process: JobProcess) -> TemplatePage:
+        """Show a job that this server started: its state, the end of its output, and its entries of the log."""
+        size = self._jobs.read_output(process.id, 0, 0)[1]
+        output, _ = self._jobs.read_output(process.id, max(size - _OUTPUT_BYTES, 0), _OUTPUT_BYTES)
+        entries: list[JobEntry] = []
+        with suppress(NutchError), self._reader() as crawl:  # the job may have failed before it created the crawl
+            entries = find_entries_of_process(process, crawl.jobs(MAX_LOG_ENTRIES))[::-1]
+        now = int(time.time() * 1000)
+        values = {
+            "job": process,
+            "duration_ms": max((process.finish_time or now) - process.start_time, 0),
+            "output": output.decode("utf-8", "replace").splitlines(),
+            "is_cut": size > _OUTPUT_BYTES,
+            "entries": entries[:PAGE_SIZE],
+            "running_jobs": _running_jobs(entries),
+        }
+        return TemplatePage("process.html", process.job, values)
 
     def rounds(self, _: dict[str, str]) -> TemplatePage:
         """Show the rounds."""

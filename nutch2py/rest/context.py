@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from http import HTTPStatus
@@ -174,6 +174,11 @@ class RestContext:
             conf = self.reading_configuration(job.crawl_id, job.configuration)
             with CrawlReader.for_server(conf) as reader:
                 entries = reader.jobs(limit=_LOG_ENTRIES_SEARCHED)
-        end = job.finish_time or time.time_ns() // 1_000_000
-        own = [each for each in entries if each.pid == job.pid and job.start_time <= each.start_time <= end]
-        return sorted(own, key=lambda each: each.id)
+        return find_entries_of_process(job, entries)
+
+
+def find_entries_of_process(job: JobProcess, entries: Iterable[JobEntry]) -> list[JobEntry]:
+    """Return the job log entries that the process of a job wrote, oldest first."""
+    end = job.finish_time or time.time_ns() // 1_000_000
+    own = [each for each in entries if each.pid == job.pid and job.start_time <= each.start_time <= end]
+    return sorted(own, key=lambda each: each.id)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import pytest
 
+from nutch2py import Crawl
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.rest.access.tokens import Role, add_token
 from tests.charts.chrome import axe, chrome, faults, open_page, too_wide
-from tests.rest.conftest import Client, client, running, settings
+from tests.rest.conftest import Client, client, running, settings, silent
 from tests.site.server import Reply, ScriptedSite
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-__all__ = ["axe", "chrome", "client"]
+__all__ = ["axe", "chrome", "client", "silent"]
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
@@ -95,3 +98,48 @@ def test_read_only_user_sees_no_action(tmp_path: Path) -> None:
         assert reading.request("GET", "/crawl/new")[0] == 403
         assert reading.request("POST", "/crawl/new", b"seeds=http://a.test/", **FORM)[0] == 403
         assert Client(server).request("POST", "/crawl/new", b"seeds=http://a.test/", **FORM)[0] == 401
+
+
+def test_crawl_that_fails_before_its_first_log_entry_is_shown(tmp_path: Path) -> None:
+    conf = settings(tmp_path, rest_tokens_file=f"{tmp_path}/tokens", urlfilter_regex_file="missing.txt")
+    reading, starting = add_token(conf, "reader", Role.READ), add_token(conf, "starter", Role.RUN)
+    with running(conf) as server:
+        reader, starter = Client(server, reading), Client(server, starting)
+        assert post(starter, "/crawl/new", seeds="http://127.0.0.1:9/")[0] == 303
+        job = starter.get("/api/v1/jobs")[0]
+        status, first = reader.request("GET", "/crawl")
+        assert status == 404
+        assert f"/crawl/job?id={job['id']}" in first
+        assert " by starter" in reader.get(f"/crawl/job?id={job['id']}")
+        starter.wait_for_state(job["id"], "failed")
+        page = reader.get(f"/crawl/job?id={job['id']}")
+        assert ">failed</b>" in page
+        assert "missing.txt" in page.partition("<h2>Output</h2>")[2]
+        assert "No entry in the job log." in page
+        failure = reader.request("GET", "/crawl")[1].partition('role="alert">')[2].partition("</p>")[0]
+        assert "failed with exit code 2" in failure
+        with Crawl(settings(tmp_path)) as crawl:
+            crawl.inject(["http://127.0.0.1:9/"])
+        for path in ("/crawl", "/crawl/jobs"):
+            assert f"/crawl/job?id={job['id']}" in reader.get(path)
+        assert "<button>Stop" not in reader.get("/crawl")
+
+
+def test_killed_crawl_is_not_shown_as_running(client: Client, silent: str) -> None:
+    assert post(client, "/crawl/new", seeds=silent)[0] == 303
+    job = client.get("/api/v1/jobs")[0]
+    while not (pid := client.get(f"/api/v1/jobs/{job['id']}").get("pid")):
+        pass
+    shown = client.request("GET", "/crawl")[1]
+    assert f"/crawl/job?id={job['id']}" in shown.partition('class="actions"')[2]
+    os.kill(pid, signal.SIGKILL)
+    client.wait_for_state(job["id"], "killed", "failed")
+    shown = client.request("GET", "/crawl")[1]
+    assert "running" not in shown
+    assert f"/crawl/job?id={job['id']}" in shown.partition('role="alert">')[2]
+
+
+def test_job_of_another_crawl_is_not_shown(client: Client, silent: str) -> None:
+    job = client.start_job(job="crawl", seeds=[silent], crawlId="other")
+    assert "started here" not in client.request("GET", "/crawl")[1]
+    assert client.request("POST", f"/api/v1/jobs/{job['id']}/abort")[0] == 200

@@ -32,7 +32,7 @@ def test_failed_job_shows_as_failed_before_and_after_first_crawl(client: Client)
     fail_job(client)
     status, page = client.request("GET", "/crawl", **HTML)
     assert status == 404
-    assert "checktable, started here" in page
+    assert "checktable</a>, started here" in page
     assert "failed with exit code 4" in page
     assert ": running" not in page
     client.run_job(job="inject", seeds=["http://a.test/"])
