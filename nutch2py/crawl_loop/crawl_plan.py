@@ -15,7 +15,7 @@ DEFAULT_AGENT_NAME = "nutch2py"
 ROUND_SECONDS = 300.0
 """Time that politeness delays may add to the fetch of a round: its pages become searchable after that time."""
 _MIN_URLS_PER_HOST, ROUND_URLS = 20, 5000
-_PREFIX_FILTER = "urlfilter-prefix"
+PREFIX_FILTER = "urlfilter-prefix"
 
 
 class CrawlScope(StrEnum):
@@ -57,14 +57,14 @@ class CrawlPlan:
         """With ``-stay path``, make filters reject URLs outside of the folders of these URLs."""
         if self.scope != CrawlScope.PATH:
             return
-        if _PREFIX_FILTER in conf.get_trimmed("plugin.includes"):
+        if PREFIX_FILTER in conf.get_trimmed("plugin.includes"):
             raise ConfigurationError(
-                f"-stay path needs {_PREFIX_FILTER}, which plugin.includes already has: choose another -stay"
+                f"-stay path needs {PREFIX_FILTER}, which plugin.includes already has: choose another -stay"
             )
         conf.set("urlfilter.prefix.rules", "\n".join(sorted({parent_url(url) for url in urls})))
         added = [part for part in conf.get_trimmed("plugin.includes.add").split("|") if part]
-        if _PREFIX_FILTER not in added:
-            conf.set("plugin.includes.add", "|".join([*added, _PREFIX_FILTER]))
+        if PREFIX_FILTER not in added:
+            conf.set("plugin.includes.add", "|".join([*added, PREFIX_FILTER]))
 
 
 def parent_url(url: str) -> str:

@@ -7,11 +7,20 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.crawl_loop.crawl_plan import CrawlPlan, CrawlScope
+from nutch2py.crawl_loop.crawl_plan import PREFIX_FILTER, CrawlPlan, CrawlScope
 from nutch2py.crawl_loop.loop import StopReason
 from nutch2py.jobs.monitoring.counter_totals import CounterTotals
 from nutch2py.jobs.monitoring.skip_reasons import iter_skipped_urls
+from nutch2py.parser.links.outlink_filter import IGNORE_EXTERNAL_LINKS
 from nutch2py.support.formatting import format_bytes, format_duration
+from nutch2py.url.filters.url_filters import SKIPPED_LINKS_GROUP
+
+_SCOPE_REASONS = {
+    CrawlScope.HOST: (IGNORE_EXTERNAL_LINKS,),
+    CrawlScope.DOMAIN: (IGNORE_EXTERNAL_LINKS,),
+    CrawlScope.PATH: (IGNORE_EXTERNAL_LINKS, PREFIX_FILTER),
+}
+"""Counters of the links that the scope of a crawl rejected."""
 
 
 def summary_lines(
@@ -60,7 +69,8 @@ def _limit_lines(totals: CounterTotals, plan: CrawlPlan, stop_reason: StopReason
         yield f"Stopped at -time {plan.max_minutes}. Run the same command again to continue."
     elif stop_reason == StopReason.LOCAL_FAILURES:
         yield "Stopped: every URL of a round failed for a reason of this machine. Remove the cause and run it again."
-    if plan.scope != CrawlScope.ANYWHERE:
+    skipped = totals.totals.group(SKIPPED_LINKS_GROUP)
+    if any(skipped.get(reason) for reason in _SCOPE_REASONS.get(plan.scope, ())):
         scope = {CrawlScope.HOST: "host", CrawlScope.DOMAIN: "domain", CrawlScope.PATH: "folder"}[plan.scope]
         yield f"Links to another {scope} were not followed: see -stay."
 

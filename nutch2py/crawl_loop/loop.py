@@ -253,7 +253,6 @@ class CrawlLoop:
             self.conf.get_float("crawl.pagerank.share", 0.05), changes.changed_since_ranks
         )
         self.totals.rank_message = f"{changes.describe()}: {'recomputing ranks' if recompute else 'ranks are kept'}"
-        self._view.print_line(self.totals.rank_message)
         if recompute:
             self._view.start_job("pagerank")
             self._crawl.pagerank()

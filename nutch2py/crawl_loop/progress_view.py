@@ -84,7 +84,7 @@ class ProgressView:
         self._refresh()
 
     def _refresh(self) -> None:
-        if self._quiet or self._every_line or time.monotonic() < self._next_refresh:
+        if self._quiet or self._every_line or not self._job or time.monotonic() < self._next_refresh:
             return
         self._next_refresh = time.monotonic() + _LINE_SECONDS
         self._print(f"  {self._state_text()}")

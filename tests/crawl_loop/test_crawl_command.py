@@ -198,7 +198,11 @@ def test_depth_counts_links_from_seeds(site: ScriptedSite, folder: Path, capsys:
     for number in range(4):
         site.on(f"/{number}", page(f"/{number + 1}"))
     assert main(["crawl", site.url("/0"), "-depth", "2", *OPTIONS]) == 0
-    assert " 1 URLs too many links from a seed (generate.max" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert " 1 URLs too many links from a seed (generate.max" in said
+    assert said.lower().count("no earlier ranks are known") == 1
+    assert "not followed" not in said  # no link leads elsewhere
+    assert [line for line in said.splitlines() if not line.strip()] == []
     assert in_table(folder) == {site.url(f"/{number}") for number in range(3)}
 
 
@@ -210,7 +214,9 @@ def test_depth_counts_links_from_seeds(site: ScriptedSite, folder: Path, capsys:
         ("anywhere", {"/docs/", "/docs/a", "/other", "b"}),
     ],
 )
-def test_scope_limits_links(site: ScriptedSite, folder: Path, stay: str, expected: set[str]) -> None:
+def test_scope_limits_links(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str], stay: str, expected: set[str]
+) -> None:
     with ScriptedSite(address="127.0.0.2") as other:
         other.on("/robots.txt", Reply(404))
         other.on("/b", page())
@@ -218,6 +224,8 @@ def test_scope_limits_links(site: ScriptedSite, folder: Path, stay: str, expecte
         for path in ("/docs/a", "/other"):
             site.on(path, page())
         assert main(["crawl", site.url("/docs/"), "-stay", stay, *OPTIONS]) == 0
+        skipped = {"path": ["Links to another folder"], "host": ["Links to another host"], "anywhere": []}
+        assert re.findall("(.*) were not followed", capsys.readouterr().out) == skipped[stay]
         urls = {other.url("/b") if path == "b" else site.url(path) for path in expected}
         assert in_table(folder) == urls
 
