@@ -97,6 +97,13 @@ LONG = {
     "jobs/test_same_table.py::test_every_runner_and_task_count_gives_same_table[local, no list, 3 reduces]": (
         "each of the three is a test"
     ),
+    **dict.fromkeys(
+        (
+            f"jobs/test_taken_over_recording.py::test_table_of_nutch_survives_thirty_days_of_local_failures[{jobs}]"
+            for jobs in ("jobs-continue", "jobs-stop")
+        ),
+        "the jobs run on five of the thirty days; a table of our own is taken over on each",
+    ),
     "jobs/test_unreadable_rows.py::test_every_job_skips_unreadable_rows[local]": "inline goes the same way",
     "mapreduce/test_hadoop.py::test_plugin_failures_over_limit_end_job_with_exit_code_7": (
         "on the local runner it ends with 7, and what a task's exit code on YARN means is tried"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -69,10 +69,10 @@ def served(port: int = 0) -> Iterator[int]:
 
 
 class Operator:
-    """Runs the jobs of a day, and keeps what each said and its exit code."""
+    """Runs the jobs of a day, and keeps messages and exit codes; ``read_messages`` returns those of standard error."""
 
-    def __init__(self, conf: Configuration, capsys: pytest.CaptureFixture[str], *, stops: bool) -> None:
-        self.conf, self._capsys, self._stops = conf, capsys, stops
+    def __init__(self, conf: Configuration, read_messages: Callable[[], str], *, stops: bool) -> None:
+        self.conf, self._read_messages, self._stops = conf, read_messages, stops
         self.said: dict[int, str] = {}
         self.codes: dict[int, set[int]] = {}
 
@@ -90,7 +90,7 @@ class Operator:
                     if self._stops:
                         break
         clean(conf)
-        self.said[day] = self._capsys.readouterr().err + "\n".join(problems)
+        self.said[day] = self._read_messages() + "\n".join(problems)
         self.codes[day] = codes
 
 
@@ -134,7 +134,7 @@ def test_taken_over_intranet_survives_thirty_days_of_local_failures(
             conf.set(name, value)
         (tmp_path / "seeds").write_text("\n".join(sorted(all_urls)))
         inject(conf, str(tmp_path / "seeds"))
-        operator = Operator(conf, capsys, stops=stops)
+        operator = Operator(conf, lambda: capsys.readouterr().err, stops=stops)
         operator.run_day(0)
         assert found(conf) == all_urls
         lists = BatchListStore(conf)  # Nutch 2 keeps no lists, notes and job log

@@ -24,22 +24,25 @@ def _listening(address: str, port: int) -> bool:
 
 
 @contextmanager
-def recorded_site(recording: Path, folder: Path) -> Iterator[Path]:
-    """Serve it from a fresh start; return the directory of ``hosts.txt``. Skip if its ports are in use."""
+def recorded_site(recording: Path, folder: Path, ip: str = IP) -> Iterator[Path]:
+    """Serve it from a fresh start; return the directory of ``hosts.txt``. Skip if its ports are in use.
+
+    ``ip``: where; ``hosts.txt`` names :data:`IP`.
+    """
     for port in PORTS:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
-                probe.bind((IP, port))
+                probe.bind((ip, port))
             except OSError as error:
-                pytest.skip(f"the recorded site needs {IP}:{port}: {error}")
+                pytest.skip(f"the recorded site needs {ip}:{port}: {error}")
     site = folder / "site"
     site.mkdir()
     for name in ("serve_site.py", "site.json", "hosts.txt"):
         shutil.copy(recording / "site" / name, site)
-    server = subprocess.Popen([sys.executable, str(site / "serve_site.py")])
+    server = subprocess.Popen([sys.executable, str(site / "serve_site.py"), "--ip", ip])
     try:
-        wait_until(lambda: all(_listening(IP, port) for port in PORTS))
+        wait_until(lambda: all(_listening(ip, port) for port in PORTS))
         yield site
     finally:
         server.terminate()
