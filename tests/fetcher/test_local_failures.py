@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,6 +51,70 @@ def answering(reply: bytes) -> Iterator[int]:
         threading.Thread(target=serve, daemon=True).start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
+
+
+_PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+
+
+@contextmanager
+def proxy_of(reply_to: Callable[[str, int], bytes]) -> Iterator[dict[str, str]]:
+    """Run a proxy whose reply depends on the URL and how often it was requested; give the properties that name it."""
+    seen = Counter[str]()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                with connection:
+                    url = connection.recv(65536).decode().split(" ")[1]
+                    seen[url] += 1
+                    connection.sendall(reply_to(url, seen[url]))
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(listener.getsockname()[1])}
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("closed", ["/p", "far.test/robots.txt"])
+def test_connection_that_working_proxy_closes_is_failure_of_server(crawl: Crawl, closed: str) -> None:
+    with proxy_of(lambda url, _: b"" if url.endswith(closed) else _PAGE) as proxy:
+        known = [item(url, status=int(CrawlStatus.FETCHED)) for url in ("http://a.test/", "http://far.test/p")]
+        conf = crawl.conf.copy()
+        for name, value in proxy.items():
+            conf.set(name.replace("_", "."), value)
+        crawl.report = Fetcher(conf, 1, log=crawl.log.append).run(iter(known), crawl.sink)
+    assert crawl.pages["http://a.test/"].status == CrawlStatus.FETCHED
+    counter = "exception_connection_closed" if closed == "/p" else "exception_robots_unreachable"
+    assert_of_server(crawl, crawl.pages["http://far.test/p"], counter)
+
+
+def test_connection_that_proxy_closes_once_is_requested_again(crawl: Crawl) -> None:
+    with proxy_of(lambda url, number: b"" if url.endswith("/p") and number == 1 else _PAGE) as proxy:
+        page = fetch_known_page(crawl, "http://far.test/p", **proxy)
+    assert page.content == b"ok"
+
+
+@pytest.mark.parametrize("responses", [0, 1])
+def test_connection_that_failing_proxy_closes_is_local(crawl: Crawl, responses: int) -> None:
+    """It closes all connections, after no response at all or after robots.txt was read."""
+    with proxy_of(lambda url, number: _PAGE if url.endswith("robots.txt") and number <= responses else b"") as proxy:
+        page = fetch_known_page(crawl, "http://far.test/p", **proxy)
+    assert_local(crawl, page, FailureKind.PROXY)
+
+
+def test_direct_response_does_not_speak_for_the_proxy(site: ScriptedSite, crawl: Crawl) -> None:
+    site.on("/d", Reply(body=b"direct"))
+    with proxy_of(lambda *_: b"") as proxy:
+        conf = crawl.conf.copy()
+        for name, value in {**proxy, "http_proxy_exception_list": "a.test"}.items():
+            conf.set(name.replace("_", "."), value)
+        known = [item(url, status=int(CrawlStatus.FETCHED)) for url in (site.url("/d", "a.test"), "http://far.test/p")]
+        crawl.report = Fetcher(conf, 1, log=crawl.log.append).run(iter(known), crawl.sink)
+    assert is_local_failure(crawl.pages["http://far.test/p"].protocol_status)
+    assert crawl.pages[site.url("/d", "a.test")].content == b"direct"
 
 
 def closed_port() -> int:
@@ -341,6 +407,22 @@ def test_page_without_trusted_certificates_of_the_system_stays_due(
     with ScriptedSite(certificate=self_signed(tmp_path, "a.test")) as tls_site:
         page = fetch_known_page(crawl, tls_site.url("/p", "a.test"), http_tls_certificates_check="true")
     assert_local(crawl, page, FailureKind.TLS_SETUP)
+
+
+def test_store_of_certificates_is_read_once_for_each_version(tmp_path: Path) -> None:
+    for kind in ("file", "folder"):
+        place = tmp_path / kind
+        place.mkdir()
+        certificates = place / "0123abcd.0"
+        certificates.write_text("-----BEGIN CERTIFICATE-----")
+        store = ca_store.CaStore(**{kind: str(certificates if kind == "file" else place)})
+        version = certificates.stat()
+        assert store.has_certificates()
+        certificates.write_text("-----BEGIN C-E-R-T-I-F-----")  # of the same size
+        os.utime(certificates, ns=(version.st_atime_ns, version.st_mtime_ns))
+        assert store.has_certificates()
+        certificates.unlink()
+        assert not store.has_certificates()
 
 
 def test_certificates_of_environment_are_trusted_and_others_are_of_server(

@@ -11,7 +11,7 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 import pycurl
 from scrapy import Request
@@ -75,6 +75,8 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         self._timer: asyncio.Handle | None = None
         self._sweep_timer: asyncio.TimerHandle | None = None
         self._silent_since: dict[CurlTransfer, float] = {}
+        self._proxied_url = ""
+        """URL for which the proxy has responded last; "" if it has not, or no longer responds."""
         self._closed = False
 
     async def download_request(self, request: Request) -> Response:
@@ -110,7 +112,42 @@ class PycurlDownloadHandler(BaseDownloadHandler):
                 self._http, response.url, limit, self._header_lines(headers, overrides)
             )
             response.ip = response.ip or address
+        if self._http.proxy is not None and (overrides is None or overrides.is_plain_get):
+            return await self._judge_proxied(response, limit, headers, overrides)
         return response
+
+    async def _judge_proxied(
+        self, response: FetchResponse, limit: int, headers: tuple[str, ...], overrides: RequestOverrides | None
+    ) -> FetchResponse:
+        """Decide whether the proxy or the server closed a connection without a response.
+
+        It was the server if the proxy responds for another URL, the last for which it did, and closes again for this
+        one. Without such a URL it was the proxy.
+        """
+        url = response.url
+        if response.retry_hint is not RetryHint.CLOSED_BY_PROXY:
+            self._note_proxied(response)
+            return response
+        if not (known := self._proxied_url):
+            return response
+        probe = await self._perform(urljoin(known, "/robots.txt"), 0, (), None, fresh=True)
+        if not _has_server_response(probe):
+            if self._proxied_url == known:
+                self._proxied_url = ""
+            return response
+        repeated = await self._perform(url, limit, headers, overrides, fresh=True)
+        if repeated.retry_hint is RetryHint.CLOSED_BY_PROXY:
+            repeated.failure = FetchFailure(
+                FailureKind.CLOSED, "connection closed without a response, through a proxy that responds for others"
+            )
+        self._note_proxied(repeated)
+        return repeated
+
+    def _note_proxied(self, response: FetchResponse) -> None:
+        proxy, parts = self._http.proxy, parse_url(response.url)
+        is_proxied = proxy is not None and parts.protocol in ("http", "https") and not proxy.is_bypassed(parts.host)
+        if is_proxied and _has_server_response(response):
+            self._proxied_url = response.url
 
     def _header_lines(self, headers: tuple[str, ...], overrides: RequestOverrides | None) -> list[str]:
         if overrides is not None:
@@ -266,6 +303,11 @@ class PycurlDownloadHandler(BaseDownloadHandler):
             self._loop.remove_reader(fd)
             self._loop.remove_writer(fd)
         self._watched_sockets.clear()
+
+
+def _has_server_response(response: FetchResponse) -> bool:
+    """Return whether a response came from a server, or from a proxy on its behalf."""
+    return response.status > 0 and (response.failure is None or response.failure.kind is not FailureKind.PROXY)
 
 
 def _build_overrides(request: Request) -> RequestOverrides:

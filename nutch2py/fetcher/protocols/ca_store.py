@@ -6,6 +6,7 @@ import os
 import re
 import ssl
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,15 +48,30 @@ class CaStore(NamedTuple):
 
     def has_certificates(self) -> bool:
         """Return whether the store has a certificate at all: without one, no server can be trusted."""
-        with suppress(OSError):
-            if self.file and _has_certificate(Path(self.file)):
-                return True
-        with suppress(OSError):
-            if self.folder:
-                return any(
-                    _has_certificate(each) for each in Path(self.folder).iterdir() if _HASHED_NAME.fullmatch(each.name)
-                )
-        return False
+        return _has_certificates(self, _version_of(self.file), _version_of(self.folder))
+
+
+def _version_of(path: str) -> tuple[int, int] | None:
+    """Return what changes with a file or folder: time of modification and size. None: there is none."""
+    with suppress(OSError):
+        if path:
+            found = Path(path).stat()
+            return found.st_mtime_ns, found.st_size
+    return None
+
+
+@lru_cache(maxsize=8)
+def _has_certificates(store: CaStore, *_versions: tuple[int, int] | None) -> bool:
+    """Read a store, once for each version of it: every failed check of a certificate asks."""
+    with suppress(OSError):
+        if store.file and _has_certificate(Path(store.file)):
+            return True
+    with suppress(OSError):
+        if store.folder:
+            return any(
+                _has_certificate(each) for each in Path(store.folder).iterdir() if _HASHED_NAME.fullmatch(each.name)
+            )
+    return False
 
 
 def _has_certificate(path: Path) -> bool:

@@ -465,7 +465,8 @@ class CurlTransfer:
             not (connect_status or self.header_bytes)
             and code in _CLOSED_CODES
             and self._proxy_url.startswith(("http:", "https:"))
-        ):  # a proxy that works reports a server that closes the connection as 502 or 504
+        ):  # most proxies report a server that closes the connection as 502 or 504; the others need a second look
+            hint = RetryHint.CLOSED_BY_PROXY if hint is RetryHint.NONE else hint
             return FetchFailure(FailureKind.PROXY, describe_proxy_failure(message or f"curl error {code}"), hint)
         return None
 

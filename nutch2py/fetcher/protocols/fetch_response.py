@@ -82,6 +82,8 @@ class RetryHint(Enum):
     """Content-Length is no number: ignore it and read until the connection closes."""
     MALFORMED_HEADERS = auto()
     """The headers are malformed in a way that a lenient parser can read."""
+    CLOSED_BY_PROXY = auto()
+    """The proxy closed the connection without a response: repeat the request if it still responds for other URLs."""
 
 
 @dataclass(slots=True)
