@@ -77,6 +77,9 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     for name in ("content", "headers", "links", "text"):
         parser.add_argument(f"-{name}", f"--{name}", action="store_true", help=f"print the {name}, too")
     parser.add_argument("-markdown", "--markdown", action="store_true", help="print the main text as Markdown, too")
+    parser.add_argument(
+        "-unicode", "--unicode", action="store_true", help="with -stats, -url and -topN: hosts of the text in Unicode"
+    )
 
 
 def _readdb(args: Arguments, conf: Configuration) -> int:
@@ -94,6 +97,8 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
         if args.markdown or any(sections.values()):
             raise UsageError("CSV has no content, headers, links or text: use -json")
     _validate_option_combinations(args)
+    if args.unicode and (form != "text" or args.batches or args.locks or args.dump is not None):
+        raise UsageError("-unicode goes with the text of -stats, -url and -topN: other output is for programs")
     if args.batches:
         return readdb_commands.print_batches(conf, form == "json")
     if args.locks:
@@ -105,11 +110,11 @@ def _readdb(args: Arguments, conf: Configuration) -> int:
         if args.last and (args.exact or args.sort or by or args.quantiles):
             raise UsageError("-last reads no row: leave out -exact, -sort, -by and -quantiles")
         parameters = BreakdownParameters(by=by, most=args.most, quantiles=args.quantiles, now=now_ms(), sort=args.sort)
-        return readdb_commands.print_stats(conf, parameters, args.exact, form, args.last)
+        return readdb_commands.print_stats(conf, parameters, args.exact, form, args.last, args.unicode)
     if args.top_n is not None:
-        return readdb_commands.print_top_pages(conf, *_parse_top_n(args.top_n), form)
+        return readdb_commands.print_top_pages(conf, *_parse_top_n(args.top_n), form, args.unicode)
     if args.url is not None:
-        return readdb_commands.print_page(conf, args.url, sections, args.markdown, form)
+        return readdb_commands.print_page(conf, args.url, sections, args.markdown, form, args.unicode)
     from nutch2py.jobs.readdb.readdb_dump import DumpParameters, dump_table
 
     status = f"status_{args.status.removeprefix('status_')}" if args.status not in ("", "null") else args.status

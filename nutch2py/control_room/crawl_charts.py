@@ -20,6 +20,7 @@ from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.support.formatting import format_bytes, format_compact, format_duration, format_number
 from nutch2py.support.histogram import Histogram
+from nutch2py.url.display_url import display_host
 
 NO_JOB_LOG_MESSAGE = "No job in the log yet: the next job adds data."
 _NO_FETCH_MESSAGE = "No round has fetched a page yet."
@@ -179,15 +180,22 @@ def _job_description(entry: JobEntry) -> str:
 
 def draw_top_hosts(overview: Overview | None) -> Chart:
     """Return a bar chart of the hosts with the most pages."""
-    rows = [Bar(each.host, status_breakdown(each.status, each.rows)) for each in overview.hosts] if overview else []
+    rows = (
+        [Bar(display_host(each.host), status_breakdown(each.status, each.rows)) for each in overview.hosts]
+        if overview
+        else []
+    )
     names = ("fetched", "redirected", "gone", "not fetched yet")
     return draw_bars("Hosts with the most pages", names, rows, NO_OVERVIEW_MESSAGE, colours=(1, 2, 4, 3))
 
 
 def draw_host_links(overview: Overview | None) -> Chart:
     """Return a graph of the links between hosts."""
-    edges = [GraphEdge(each.source, each.target, each.links) for each in overview.edges] if overview else []
-    sizes = {each.host: each.rows for each in overview.hosts} if overview else {}
+    edges = [
+        GraphEdge(display_host(each.source), display_host(each.target), each.links)
+        for each in (overview.edges if overview else ())
+    ]
+    sizes = {display_host(each.host): each.rows for each in overview.hosts} if overview else {}
     counted = any(each.inlinks is not None for each in overview.hosts) if overview else False
     uncounted = "No links between hosts counted yet: run nutch2py updatehostdb -linkDb."
     empty = "No host links to another host." if counted else uncounted

@@ -31,6 +31,8 @@ from nutch2py.rest.context import find_entries_of_process
 from nutch2py.rest.job_control.job_processes import JobProcess, JobProcessManager, JobProcessState
 from nutch2py.search.search_log.search_quality import SearchQuality, read_search_quality
 from nutch2py.support.formatting import format_number
+from nutch2py.url.display_url import display_url, host_forms
+from nutch2py.url.idn import url_to_ascii
 from nutch2py.url.keys import reverse_host, reverse_url
 
 _CACHE_SECONDS = 10.0
@@ -266,10 +268,14 @@ class ControlRoomViews:
         if not name:
             raise InputError("No host: enter a host name.")
         with self._reader() as crawl:
-            row = crawl.host(name, _HOST_FIELDS)
             overview = crawl.overview()
-            pages = [*_host_pages(crawl, name, query.get("from", ""))]
-        host_stats = None if overview is None else next((each for each in overview.hosts if each.host == name), None)
+            for form in host_forms(name):
+                row = crawl.host(form, _HOST_FIELDS)
+                pages = [*_host_pages(crawl, form, query.get("from", ""))]
+                host_stats = next((each for each in (overview.hosts if overview else ()) if each.host == form), None)
+                if row is not None or host_stats is not None or pages:
+                    name = form
+                    break
         if row is None and host_stats is None and not pages:
             raise NotFoundError("Host not found: the crawl has no page and no row of this host.")
         conf = crawl.conf
@@ -294,6 +300,8 @@ class ControlRoomViews:
             return TemplatePage("which_page.html", "Page", {})
         with self._reader() as crawl:
             page = crawl.page(url, page_explanation.EXPLAINED_FIELDS)
+            if page is None and (ascii_url := url_to_ascii(url)) not in (None, url):  # copied from the control room
+                url, page = ascii_url, crawl.page(ascii_url, page_explanation.EXPLAINED_FIELDS)
             if page is None:
                 raise NotFoundError(f"Page not found: the crawl has no row for {url}, and no parsed page links to it.")
             jobs_by_batch = {entry.batch_id: entry for entry in crawl.jobs(MAX_LOG_ENTRIES) if entry.batch_id}
@@ -312,7 +320,7 @@ class ControlRoomViews:
             "outlink_count": len(outlinks),
             "due_explanation": [*page_explanation.explain_due(url, page, crawl.conf, now)],
         }
-        return TemplatePage("page.html", page.title or url, values)
+        return TemplatePage("page.html", page.title or display_url(url), values)
 
 
 def _host_pages(crawl: CrawlReader, host: str, start: str) -> Iterator[tuple[str, WebPage, str]]:

@@ -14,6 +14,7 @@ from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.index_fields import EXACT_FIELDS, FACET_PREFIX, SKETCH_FIELD, TERMS_PREFIX, TEXT_FIELDS
 from nutch2py.conf.configuration import Configuration
 from nutch2py.records.document import NutchDocument
+from nutch2py.url.display_url import host_forms
 
 _MAX_EXACT_CHARACTERS = 1_000  # longer values are not searched
 _MAX_OTHER_CHARACTERS = 20_000
@@ -68,11 +69,15 @@ def build_search_fields(
             texts[name] = [" ".join(chain(*each)) for each in analysed]
             content = [terms for terms, _ in analysed] if name == "content" else content
         elif name in EXACT_FIELDS:
-            exact.extend(f"{name}={value.lower()}" for value in values if len(value) <= _MAX_EXACT_CHARACTERS)
+            wholes = [value.lower() for value in values if len(value) <= _MAX_EXACT_CHARACTERS]
+            if name == "domain":
+                wholes = [form for whole in wholes for form in host_forms(whole)]
+            exact.extend(f"{name}={whole}" for whole in wholes)
         elif name not in _UNSEARCHED_FIELDS:
             other.extend(_prefix_words(name, value[:_MAX_OTHER_CHARACTERS], words) for value in values)
     for host in document.values("host"):
-        exact.extend(f"site={domain}" for domain in _parent_domains(host.lower()))
+        sites = [domain for form in host_forms(host.lower()) for domain in _parent_domains(form)]
+        exact.extend(f"site={domain}" for domain in dict.fromkeys(sites))
     date = page_date(document)
     facets = {
         name: [value for value in document.values(name) if 0 < len(value) <= _MAX_EXACT_CHARACTERS]

@@ -10,6 +10,7 @@ from nutch2py.search.results.facets import FacetCounts
 from nutch2py.search.results.search_results import SearchResult, format_for_terminal, replace_unprintable
 from nutch2py.search.search_backends import open_search_backend
 from nutch2py.support.terminal import StyledText
+from nutch2py.url.display_url import display_host, display_url
 
 
 class SearchOutput(NamedTuple):
@@ -45,12 +46,15 @@ class SearchOutput(NamedTuple):
             else:
                 parts.append(f"Did you mean: {corrected}\n")
         for name, values in self.facets.items():
-            counts = ", ".join(f"{replace_unprintable(value)} ({count})" for value, count in values)
+            counts = ", ".join(
+                f"{replace_unprintable(display_host(value) if name == 'host' else value)} ({count})"
+                for value, count in values
+            )
             parts.append(f"{name}: {counts or 'none'}\n")
         for hit in self.result.hits:
             if hit.id in self.explanations:
                 lines = "\n".join(map(replace_unprintable, self.explanations[hit.id].splitlines()))
-                parts.append(f"\n{replace_unprintable(hit.url)}\n{lines}\n")
+                parts.append(f"\n{replace_unprintable(display_url(hit.url))}\n{lines}\n")
         return StyledText("".join(parts))
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import NamedTuple
-from urllib.parse import unquote
 
 from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,12 +15,12 @@ from nutch2py.search.results.snippet import Snippet
 from nutch2py.server.search_request import MAX_QUERY, SearchRequest, build_url
 from nutch2py.server.theme import Theme
 from nutch2py.server.translations import Translations
+from nutch2py.url.display_url import display_url
 from nutch2py.url.keys import unreverse_url
 
 RESULTS_PER_PAGE = 10
 _MAX_PAGE_LINKS = 9
 _LANGUAGE_TAG = re.compile("[a-z]{2,3}(?:-[A-Za-z]{2,8})?")
-_PERCENT_ENCODED = re.compile("(?:%[89A-Fa-f][0-9A-Fa-f])+")
 
 
 class PageLink(NamedTuple):
@@ -136,21 +134,6 @@ def pagination_links(i18n: Translations, start: int, total: int) -> list[PageLin
     if current + 1 < pages:
         links.append(PageLink(i18n("next"), (current + 1) * RESULTS_PER_PAGE, "next"))
     return links
-
-
-def display_url(url: str) -> str:
-    """Return a URL for display: letters are percent-decoded, deceptive characters stay encoded.
-
-    >>> display_url("http://a/%E5%8C%97%E4%BA%AC?x=%26%20"), display_url("http://a/%E2%80%AE")
-    ('http://a/北京?x=%26%20', 'http://a/%E2%80%AE')
-    """
-    return _PERCENT_ENCODED.sub(_decode_letters, url)
-
-
-def _decode_letters(match: re.Match[str]) -> str:
-    text = unquote(match.group(), errors="replace")
-    safe = text.isalpha() and all(unicodedata.bidirectional(letter) == "L" for letter in text)
-    return text if safe else match.group()
 
 
 def is_safe_link(url: str) -> bool:

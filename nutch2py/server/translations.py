@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from nutch2py.errors import ConfigurationError
+from nutch2py.url.display_url import display_host
 
 LANGUAGES = ("en", "de", "zh")
 """Languages of the page; the first is the default."""
@@ -163,6 +164,8 @@ class Translations:
         """Return the label of a facet value."""
         if facet == "path":
             return value[value.find("/") :]
+        if facet == "host":
+            return display_host(value)
         if facet == "date" and self.language == "zh":
             return value.replace("-", " 年 ") + (" 月" if "-" in value else " 年")
         return _LANGUAGE_NAMES[value][self._index] if facet == "lang" and value in _LANGUAGE_NAMES else value

@@ -95,6 +95,20 @@ def test_report_summary_and_values_agree(
     assert not list(tmp_path.glob(".out*"))
 
 
+def test_report_shows_hosts_in_unicode_unless_they_could_deceive() -> None:
+    names = ("xn--mnchen-3ya.de", "xn--80ak6aa92e.com")
+    hosts = tuple(HostSummary(name, 2, 1, 0, {"status_fetched": 1}) for name in names)
+    state = replace(
+        NOTHING,
+        skipped=[SkippedUrls(5, SkipReason("were refused", "http.timeout"), tuple((name, 3) for name in names))],
+        overview=Overview(BEGAN, hosts, 2, (HostEdge(*names, 7),)),
+    )
+    shown = render_report(state)
+    assert shown.count("münchen.de") >= 3
+    assert names[0] not in shown
+    assert shown.count(names[1]) >= 3
+
+
 def test_report_skipped_pages_are_listed_and_escaped() -> None:
     hosts = (*((name, 3) for name in HOSTILE), ("<script>ran</script>", 2))
     state = replace(NOTHING, skipped=[SkippedUrls(5, SkipReason("were <i>refused</i>", "http.timeout"), hosts)])

@@ -13,6 +13,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
 from nutch2py.records.webpage import WebPage
 from nutch2py.table import TableQuery, open_store
+from nutch2py.url.keys import reverse_url
 from tests.conftest import MAP_SIZE
 from tests.jobs import recorded
 
@@ -125,3 +126,29 @@ def test_dump_without_regex_has_every_row(crawl: Configuration, tmp_path: Path) 
     rows = [key for key, _ in open_store(crawl, WebPage).scan(TableQuery())]
     assert len(rows) > 100
     assert text.count("\tkey:\t") == len(rows)
+
+
+def test_unicode_option_shows_hosts_to_people(conf: Configuration, capsys: pytest.CaptureFixture[str]) -> None:
+    seeds = ("http://xn--mnchen-3ya.de/a", "http://xn--pple-43d.com/", "http://a.test/")
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        for url in seeds:
+            page = WebPage()
+            page.base_url, page.score = url, 1.0
+            batch.put(reverse_url(url), page)
+    assert run(conf, "readdb", "-url", "http://münchen.de/a") == 0
+    assert "key:\thttp://xn--mnchen-3ya.de/a\nbaseUrl:\thttp://xn--mnchen-3ya.de/a\n" in capsys.readouterr().out
+    assert run(conf, "readdb", "-url", "http://münchen.de/a", "-unicode") == 0
+    assert "key:\thttp://münchen.de/a\nbaseUrl:\thttp://münchen.de/a\n" in capsys.readouterr().out
+    for words in (("-topN", "3"), ("-stats", "-sort"), ("-stats", "-by", "host", "domain")):
+        assert run(conf, "readdb", *words) == 0
+        assert "xn--mnchen-3ya.de" in capsys.readouterr().out
+        assert run(conf, "readdb", *words, "-unicode") == 0
+        out = capsys.readouterr().out
+        assert "münchen.de" in out
+        assert "xn--mnchen-3ya.de" not in out
+        assert "xn--pple-43d.com" in out
+    for words in (("-topN", "3", "-json"), ("-batches",), ("-dump", "x")):
+        assert run(conf, "readdb", *words, "-unicode") != 0
+        assert "-unicode goes with" in capsys.readouterr().err

@@ -51,6 +51,13 @@ def test_terminal_escapes_of_pages_are_removed(filled):
     assert all(c.isprintable() or c == "\n" for c in text)
 
 
+def test_terminal_shows_host_in_unicode_and_json_as_stored(filled):
+    found = search(filled, "crawlers")
+    result = found._replace(hits=[found.hits[0]._replace(url="http://xn--mnchen-3ya.de/a")])
+    assert "http://münchen.de/a" in format_for_terminal(result)
+    assert result.to_dict()["hits"][0]["url"] == "http://xn--mnchen-3ya.de/a"
+
+
 def test_json_output_is_escaped_and_omits_content(filled):
     found = json.loads(search(filled, "crawler", rows=1).to_json())
     assert (found["total"], found["start"], found["query"]) == (2, 0, "crawler")

@@ -12,9 +12,9 @@ from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.records.webpage import WebPage
 from nutch2py.server import connection_limits
 from nutch2py.server.search_request import MAX_QUERY, SearchRequest
-from nutch2py.server.search_templates import display_url
 from nutch2py.server.translations import Translations
 from nutch2py.table import open_store
+from nutch2py.url.display_url import display_url
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import doc
 from tests.processes import wait_until

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import nutch2py.url
 from nutch2py.conf.configuration import Configuration
 from nutch2py.plugins.loading import create_named_plugin
-from nutch2py.url import browser_url, idn, java_url, keys, url_parts
+from nutch2py.url import browser_url, display_url, idn, java_url, keys, url_parts
 from nutch2py.url.filters.url_filters import URLFilters
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 from nutch2py.url.regex.java_regex import compile_java, translate_replacement
@@ -80,6 +80,9 @@ FUNCTIONS: dict[str, Callable[[], Text]] = {
     "host_to_unicode_2003": lambda: lambda url: idn.host_to_unicode_2003(url[7:]),
     "to_ascii": lambda: idn.url_to_ascii,
     "to_unicode": lambda: idn.url_to_unicode,
+    "display_url": lambda: display_url.display_url,
+    "display_host": lambda: lambda url: display_url._to_displayed_host.__wrapped__(url[7:]),
+    "display_host, letters": lambda: lambda url: display_url._is_unambiguous("é" + url, "com"),
     "suffix_of_host": lambda: lambda url: url_parts.suffix_of_host.__wrapped__(url[7:]),
     "domain_of_host": lambda: lambda url: url_parts.domain_of_host.__wrapped__(url[7:]),
     "domains_above": lambda: lambda url: [*url_parts.parent_domains(url[7:], 20)],
@@ -111,6 +114,13 @@ class Case(NamedTuple):
 PATTERNS: dict[str, Case] = {
     "filters.automaton_url_filter:_REPEAT": Case("match", ["1", "{1", "*"], "{"),
     "filters.automaton_url_filter:_CLASS": Case("match", ["a", "\\", "\\]", "[", "^"], "["),
+    "display_url:_PERCENT_ENCODED": Case("findall", ["%", "%C", "%C3", "a"]),
+    "display_url:_URL": Case("fullmatch", ["a", "@", "/", ":", "é", "."], "http://a"),
+    "display_url:_STARTS_WITH_NUMBER": Case("match", ["/", "é", "1"]),
+    "display_url:_RARE_LATIN": Case("search", ["a", "é"]),
+    "display_url:_NAME_PUNCTUATION": Case("sub", ["l", "·", "l·", "א", "-"]),
+    "display_url:_STROKE_IN_LATIN": Case("search", ["a", "ノ", "カ"]),
+    "display_url:_REPEATED_MARK": Case("search", ["a", "\u0301", "\u0300\u0301"]),
     "filters.url_filters:_UNSAFE": Case("sub", ["a", "é", " ", "中a"]),
     "filters.url_filters:_READ_DIFFERENTLY": Case("search", ["a", "/", "/a", "://", "a.", "?"], "http://a"),
     "filters.url_filters:_FINAL_DOT": Case("sub", ["a", ".", "a.", "/", "?", "://"], "http://a"),

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from nutch2py.charts.chart import Chart
 from nutch2py.support import formatting
+from nutch2py.url.display_url import display_host, display_url
 
 
 @cache
@@ -35,6 +36,8 @@ def _environment() -> Environment:
         "percent": formatting.format_percent,
         "shorten": formatting.shorten,
         "link_text": _link_text,
+        "display_host": display_host,
+        "display_url": display_url,
         "chart": _chart_html,
     }
     environment.globals["page_url"] = page_url

@@ -9,6 +9,7 @@ from nutch2py.parser.html.main_text import MAIN_TEXT_KEY, main_or_full_text
 from nutch2py.parser.robots_directives import caching_restriction
 from nutch2py.records.document import NutchDocument
 from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.url.display_url import display_host
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.url_parts import domain_of
 
@@ -44,8 +45,9 @@ class BasicIndexingFilter(IndexingFilter):
     """Adds the basic fields of a search.
 
     Properties: ``indexer.max.title.length`` and ``indexer.max.content.length`` (characters, -1: no limit; the latter is
-    of Nutch 1.x), ``indexer.add.domain`` (add the registered domain as ``domain``), ``indexer.content.main`` (index the
-    main text as ``content``, where it exists, instead of as ``maintext``).
+    of Nutch 1.x), ``indexer.add.domain`` (add the registered domain as ``domain``), ``indexer.host.unicode`` (both
+    hosts in Unicode), ``indexer.content.main`` (index the main text as ``content``, where it exists, instead of as
+    ``maintext``).
     """
 
     java_class = "org.apache.nutch.indexer.basic.BasicIndexingFilter"
@@ -66,15 +68,16 @@ class BasicIndexingFilter(IndexingFilter):
         self.max_title_length = conf.get_int("indexer.max.title.length", 100)
         self.max_content_length = conf.get_int("indexer.max.content.length", -1)
         self.add_domain = conf.get_bool("indexer.add.domain", False)
+        self._format_host = display_host if conf.get_bool("indexer.host.unicode", False) else str
         self.use_main_text = conf.get_bool("indexer.content.main", False)
 
     def filter(self, document: NutchDocument, url: str, page: WebPage) -> NutchDocument | None:
         """Add host, url, content, title, cache, tstamp (and domain)."""
         shown_url = strip_replacement_characters(page.repr_url) or url
         host = indexed_host(shown_url)
-        document.add("host", host)
+        document.add("host", self._format_host(host))
         if self.add_domain:
-            document.add("domain", domain_of(shown_url))
+            document.add("domain", self._format_host(domain_of(shown_url)))
         document.add("url", shown_url)
         text = page.text
         if MAIN_TEXT_KEY in page.metadata:

@@ -15,6 +15,7 @@ from nutch2py.joblog.job_entry import JobEntry
 from nutch2py.jobs.monitoring.counter_totals import CounterTotals
 from nutch2py.mapreduce.driver import JobResult
 from nutch2py.plugins.plugin_failures import PLUGIN_FAILURES_GROUP
+from nutch2py.url.display_url import display_host
 from nutch2py.url.filters.url_filters import MALFORMED, META_REFRESH, NOFOLLOW, REDIRECT, SKIPPED_LINKS_GROUP
 
 ADDRESS_FILTER_PROPERTY = "http.filter.ipaddress.exclude"
@@ -50,7 +51,7 @@ class SkippedUrls(NamedTuple):
     def hosts_text(self) -> str:
         """Hosts with their counts, "" for none."""
         more = ", …" if len(self.hosts) > _MAX_SHOWN_HOSTS else ""
-        return ", ".join(f"{host} ({count:,})" for host, count in self.hosts[:_MAX_SHOWN_HOSTS]) + more
+        return ", ".join(f"{display_host(host)} ({count:,})" for host, count in self.hosts[:_MAX_SHOWN_HOSTS]) + more
 
     def __str__(self) -> str:
         """Return the message without the number."""

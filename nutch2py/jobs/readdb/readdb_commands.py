@@ -33,6 +33,8 @@ from nutch2py.records.webpage import WebPage
 from nutch2py.support.clock import now_ms
 from nutch2py.support.reporting import print_output
 from nutch2py.table import DataStore, TableQuery
+from nutch2py.url.display_url import display_host, display_url
+from nutch2py.url.idn import url_to_ascii
 from nutch2py.url.keys import reverse_url, url_or_key
 
 
@@ -83,6 +85,7 @@ def print_stats(
     exact: bool = False,
     output_format: OutputFormat = "text",
     use_last: bool = False,
+    shows_unicode: bool = False,
 ) -> int:
     """Print the statistics, in text format with their source.
 
@@ -91,6 +94,7 @@ def print_stats(
         parameters: Breakdowns and quantiles to add; they require a scan.
         exact: Read every row instead of using the statistics kept with the table.
         output_format: text, json or csv.
+        shows_unicode: Show hosts in Unicode in text format.
         use_last: Print the last counted statistics without a scan (:mod:`nutch2py.jobs.readdb.last_stats`).
     """
     store = _open_table(conf)  # first, because it may print lines on a journal
@@ -108,9 +112,9 @@ def print_stats(
     if output_format == "text":
         source = KEPT_STATS_SOURCE if found.stats.kept else "every row was read"
         print_output(f"statistics: {source if counted is None else counted.describe_source(now_ms())}")
-        print_output(
-            found.stats.format_text(stats_formats.format_stats_lines(found, quantiles, now)).removesuffix("\n")
-        )
+        show_host = display_host if shows_unicode else str
+        lines = stats_formats.format_stats_lines(found, quantiles, now, show_host)
+        print_output(found.stats.format_text(lines, show_host).removesuffix("\n"))
         return 0
     values_by_name = stats_formats.stats_to_json(found, quantiles, now, by_host=parameters.sort)
     if counted is not None:
@@ -123,7 +127,9 @@ def print_stats(
     return 0
 
 
-def print_top_pages(conf: Configuration, limit: int, min_score: float, output_format: OutputFormat = "text") -> int:
+def print_top_pages(
+    conf: Configuration, limit: int, min_score: float, output_format: OutputFormat = "text", shows_unicode: bool = False
+) -> int:
     """Print the rows with the highest scores, at least ``min_score``, as ``score<TAB>URL``."""
     if output_format == "csv":
         print_output(format_csv_line(("score", "url")))
@@ -136,14 +142,22 @@ def print_top_pages(conf: Configuration, limit: int, min_score: float, output_fo
             case "csv":
                 print_output(format_csv_line((format_float(score), url)))
             case _:
-                print_output(f"{format_float(score)}\t{url}")
+                print_output(f"{format_float(score)}\t{display_url(url) if shows_unicode else url}")
     return 0
 
 
 def print_page(
-    conf: Configuration, url: str, sections: RowSections, markdown: bool = False, output_format: OutputFormat = "text"
+    conf: Configuration,
+    url: str,
+    sections: RowSections,
+    markdown: bool = False,
+    output_format: OutputFormat = "text",
+    shows_unicode: bool = False,
 ) -> int:
-    """Print the row of a URL or row key; return exit code 1 if it does not exist."""
+    """Print the row of a URL or row key; return exit code 1 if it does not exist.
+
+    A URL with a host in Unicode, which is what people see, is the row of its ``xn--`` host if it has none of its own.
+    """
     store = _open_table(conf)
     try:
         key = reverse_url(url)
@@ -152,14 +166,19 @@ def print_page(
         if key == url:
             raise UsageError(f"{url} is neither a URL nor a row key: {error}") from error
     reader = MarkdownRenderer(conf) if markdown else None
-    page = store.get(key, shown_fields(sections, reader))
+    fields = shown_fields(sections, reader)
+    page = store.get(key, fields)
+    if page is None and (ascii_url := url_to_ascii(url)) is not None and ascii_url != url:
+        key, url = reverse_url(ascii_url), ascii_url
+        page = store.get(key, fields)
     if page is None:
         if output_format == "text":
             print_output(f"{url} not found")
         return 1
     try:
         with closing(reader) if reader else nullcontext():
-            text = render_row(output_format, key, url, page, sections, reader)
+            show_url = display_url if shows_unicode else str
+            text = render_row(output_format, key, url, page, sections, reader, show_url=show_url)
     except CellError as error:
         raise StoreError(f"the row of {url} cannot be shown: {error}; exporttable writes its raw cells") from error
     if output_format == "csv":

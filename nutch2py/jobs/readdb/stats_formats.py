@@ -32,7 +32,9 @@ def sort_names(kind: str, breakdown: StatsBreakdown) -> list[tuple[str, dict[int
             return top
 
 
-def format_stats_lines(breakdown: StatsBreakdown, quantiles: Sequence[float], now: int) -> list[str]:
+def format_stats_lines(
+    breakdown: StatsBreakdown, quantiles: Sequence[float], now: int, show_host: Callable[[str], str] = str
+) -> list[str]:
     """Return the lines after those of Nutch, as ``name:<TAB>value``; times in local time.
 
     Line of a name: ``host a.test:<TAB>rows<TAB>status rows, status rows``.
@@ -51,7 +53,8 @@ def format_stats_lines(breakdown: StatsBreakdown, quantiles: Sequence[float], no
         result.append(f"{kind}s:\t{top.name_count}" if kind not in ("next", "depth") else f"{kind}:\t{top.name_count}")
         for name, by in sort_names(kind, breakdown):
             states = ", ".join(f"{format_status(status)} {count}" for status, count in sorted(by.items()))
-            result.append(f"{kind} {name}:\t{sum(by.values())}\t{states}")
+            shown = show_host(name) if kind in ("host", "domain") else name
+            result.append(f"{kind} {shown}:\t{sum(by.values())}\t{states}")
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from nutch2py.conf.configuration import Configuration
@@ -61,11 +61,15 @@ def render_row(
     sections: RowSections,
     markdown: MarkdownRenderer | None,
     shown_key: str = "",
+    show_url: Callable[[str], str] = str,
 ) -> str:
-    """Return a row as it is printed; ``shown_key``: value of ``key:`` in text format, by default the URL."""
+    """Return a row as it is printed.
+
+    In text format, ``shown_key`` is the value of ``key:``, by default the URL, and ``show_url`` writes the URLs.
+    """
     if output_format == "csv":
         return format_csv_line(get_csv_values(key, page))
     text = markdown.render(url, page) if markdown else None
     if output_format == "json":
         return format_json_row(key, page, page_fields(**sections), text)
-    return format_page(shown_key or url, page, **sections, markdown=text)
+    return format_page(shown_key or show_url(url), page, **sections, markdown=text, show_url=show_url)

@@ -6,6 +6,7 @@ text are escaped as in HBase's shell, while Nutch prints them unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from nutch2py.records.cells import ParseStatus, ProtocolStatus, decode_text, float32
@@ -166,16 +167,17 @@ def format_page(
     links: bool = False,
     text: bool = False,
     markdown: str | None = None,
+    show_url: Callable[[str], str] = str,
 ) -> str:
     """Return the lines of a row, each with its line end.
 
     ``key`` is shown unchanged: Nutch passes the URL for ``-url`` and the row key for ``-dump``. The options add raw
-    content, response headers, out- and inlinks, extracted text, and the given Markdown. Times are ms since 1970, the
-    interval is in seconds.
+    content, response headers, out- and inlinks, extracted text, and the given Markdown. ``show_url`` writes the URLs.
+    Times are ms since 1970, the interval is in seconds.
     """
     lines = [
         f"key:\t{key}",
-        f"baseUrl:\t{_or_null(page.base_url)}",
+        f"baseUrl:\t{_or_null(page.base_url and show_url(page.base_url))}",
         f"status:\t{format_status(page.status)}",
         f"fetchTime:\t{page.fetch_time}",
         f"prevFetchTime:\t{page.prev_fetch_time}",
@@ -195,13 +197,15 @@ def format_page(
     if page.page_rank:  # not in Nutch 2: without it the output is the same
         lines.append(f"pageRank:\t{format_float(page.page_rank)}")
     lines += [f"marker {name} : \t{decode_text(cell)}" for name, cell in _map_entries(page, WebPage.markers)]
-    lines.append(f"reprUrl:\t{_or_null(page.repr_url)}")
+    lines.append(f"reprUrl:\t{_or_null(page.repr_url and show_url(page.repr_url))}")
     if page.batch_id is not None:
         lines.append(f"batchId:\t{page.batch_id}")
     lines += [f"metadata {name} : \t{format_bytes(cell)}" for name, cell in _map_entries(page, WebPage.metadata)]
     if links:
-        lines += [f"outlink:\t{url}\t{decode_text(cell)}" for url, cell in _map_entries(page, WebPage.outlinks)]
-        lines += [f"inlink:\t{url}\t{decode_text(cell)}" for url, cell in _map_entries(page, WebPage.inlinks)]
+        lines += [
+            f"outlink:\t{show_url(url)}\t{decode_text(cell)}" for url, cell in _map_entries(page, WebPage.outlinks)
+        ]
+        lines += [f"inlink:\t{show_url(url)}\t{decode_text(cell)}" for url, cell in _map_entries(page, WebPage.inlinks)]
     if headers:
         lines += [f"header:\t{name}\t{decode_text(cell)}" for name, cell in _map_entries(page, WebPage.headers)]
     if content and page.content is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
@@ -167,7 +167,7 @@ class StatsCollector:
             counted_at, self.total, status, retries, dict(self.protocol), dict(self.parse), score, due_rows
         )
 
-    def format_lines(self) -> list[str]:
+    def format_lines(self, show_host: Callable[[str], str] = str) -> list[str]:
         """Return ``name:<TAB>value`` lines: those of Nutch 2, then rows by protocol and by parse status.
 
         With ``sort``, the hosts of a status follow its line, most rows first. (Nutch 2 prints a host once, with the
@@ -183,14 +183,12 @@ class StatsCollector:
         for status, count in sorted(self.status.items()):
             lines.append(f"status {format_status(status)}:\t{count}")
             hosts = [(-rows, host) for (of, host), rows in self.hosts.items() if of == status]
-            lines += [f"{host}:\t{-rows}" for rows, host in sorted(hosts)]
+            lines += [f"{show_host(host)}:\t{-rows}" for rows, host in sorted(hosts)]
         lines += [f"protocol {name}:\t{count}" for name, count in sorted(self.protocol.items())]
         lines += [f"parse {name}:\t{count}" for name, count in sorted(self.parse.items())]
         return lines
 
-    def format_text(self, more_lines: Iterable[str] = ()) -> str:
+    def format_text(self, more_lines: Iterable[str] = (), show_host: Callable[[str], str] = str) -> str:
         """Return :meth:`format_lines` and ``more_lines``, between the first and last line of Nutch's WebTableReader."""
-        return (
-            "\n".join(["Statistics for WebTable: ", *self.format_lines(), *more_lines, "WebTable statistics: done"])
-            + "\n"
-        )
+        lines = ["Statistics for WebTable: ", *self.format_lines(show_host), *more_lines, "WebTable statistics: done"]
+        return "\n".join(lines) + "\n"

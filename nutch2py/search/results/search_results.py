@@ -8,6 +8,7 @@ from nutch2py.records.document import clean_text
 from nutch2py.search.results.facets import FacetCounts
 from nutch2py.search.results.snippet import Snippet
 from nutch2py.support.terminal import StyledText
+from nutch2py.url.display_url import display_url
 
 MAX_ROWS = 1_000
 MAX_START = 100_000
@@ -166,7 +167,7 @@ def format_for_terminal(result: SearchResult, color: bool = False) -> StyledText
         lines += [
             "",
             f"{bold}{number}. {heading}{plain}",
-            f"   {link}{replace_unprintable(hit.url)}{plain}  {dim}{hit.score:.3f}{plain}",
+            f"   {link}{replace_unprintable(display_url(hit.url))}{plain}  {dim}{hit.score:.3f}{plain}",
         ]
         if snippet.text:
             lines.append(f"   {snippet.highlight(before, after)}")
