@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import overload
 from xml.etree import ElementTree
@@ -312,8 +313,29 @@ class Configuration:
         """Return every property as written, without expanding variables."""
         return dict(self._properties)
 
+    def site_properties(self) -> dict[str, str]:
+        """Return the properties that do not come from the shipped defaults, as written."""
+        default = str(data_dir("conf") / "nutch-default.xml")
+        return {name: value for name, value in self._properties.items() if self.origin(name) != default}
+
+    @classmethod
+    def from_site_properties(cls, properties: Mapping[str, str], like: Configuration) -> Configuration:
+        """Return the shipped defaults with these properties, and with the files and folders of ``like``."""
+        conf = _shipped_defaults().copy()
+        conf.conf_dirs, conf.base_dir = [*like.conf_dirs], like.base_dir
+        for name, value in properties.items():
+            conf.set(name, value)
+        return conf
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._properties)
 
     def __contains__(self, name: str) -> bool:
         return name in self._properties
+
+
+@cache
+def _shipped_defaults() -> Configuration:
+    conf = Configuration(conf_dirs=[data_dir("conf")])
+    conf.add_file(data_dir("conf") / "nutch-default.xml")
+    return conf

@@ -14,6 +14,7 @@ from nutch2py.charts.network_graph import GraphEdge, draw_graph
 from nutch2py.charts.stacked_bars import Bar, draw_histogram, draw_stacked_bars
 from nutch2py.control_room.round_stats import UNSUCCESSFUL_STATES, Round, finish_time, sum_counters
 from nutch2py.fetcher.protocols.fetch_response import FailureKind
+from nutch2py.fetcher.stats.host_failures import HTTP_GROUP
 from nutch2py.fetcher.stats.response_histograms import SIZES_GROUP, TIMES_GROUP, from_job_counters
 from nutch2py.joblog.crawl_overview import Overview
 from nutch2py.joblog.job_entry import JobEntry, JobState
@@ -59,15 +60,16 @@ FAILURE_LABELS: dict[str, str] = {
     FailureKind.ROBOTS: "robots.txt unreadable",
     FailureKind.BROWSER: "rendering failed",
     FailureKind.OTHER: "other failures",
-    "http": "server error (5xx)",
 }
 """Labels of the kinds of failures in the charts."""
+_HTTP_LABELS = {"403": "forbidden (403)", "429": "too many requests (429)"}
 _JOB_LANES = ("inject", "generate", "fetch", "parse", "updatedb", "index")
 _STATUS_LABELS = {
     "NOTFOUND": "not found (404)",
     "GONE": "gone (410, 400)",
     "ACCESS_DENIED": "login required (401)",
     "ROBOTS_DENIED": "denied by robots.txt",
+    "ROBOTS_DENIED_MAXCRAWLDELAY": "crawl delay too long",
 }
 
 
@@ -131,10 +133,25 @@ def draw_fetch_errors(entries: Sequence[JobEntry]) -> Chart:
     """Return a bar chart of the URLs that were not fetched, by reason."""
     totals = sum_counters(entries)
     reasons = Counter({_STATUS_LABELS[name]: totals.get_fetch_counter(name) for name in _STATUS_LABELS})
-    for kind, count in totals.count_failures_by_kind().items():
+    kinds = totals.count_failures_by_kind()
+    http_count = kinds.pop("http", 0)
+    for kind, count in kinds.items():
         reasons[FAILURE_LABELS.get(kind, kind)] += count
+    for label, count in _count_http_errors(http_count, totals.totals.group(HTTP_GROUP)):
+        reasons[label] += count
+    reasons["internal error"] += totals.get_fetch_counter("FAILED")
     empty = "No fetch has failed." if totals.fetched_count else _NO_FETCH_MESSAGE
     return draw_bars("Fetch failures", ("URLs",), [Bar(*each) for each in _nonzero(reasons)], empty, colours=(4,))
+
+
+def _count_http_errors(count: int, by_status: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    """Yield the label and number of failed responses by HTTP status; ``count``: all of them."""
+    for status, number in by_status.items():
+        label = _HTTP_LABELS.get(status) or ("server error (5xx)" if status.startswith("5") else "other HTTP status")
+        yield label, number
+        count -= number
+    if count > 0:  # of older logs, without status
+        yield "HTTP error", count
 
 
 def _nonzero(counts: Mapping[str, int]) -> Iterator[tuple[str, list[float]]]:

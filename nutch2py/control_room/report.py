@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import orjson
 
 from nutch2py.charts.chart import Chart, read_stylesheet
+from nutch2py.conf.configuration import Configuration
 from nutch2py.control_room import crawl_charts
 from nutch2py.control_room.round_stats import Round, group_rounds
 from nutch2py.control_room.templates import read_asset, render_template
@@ -19,6 +20,7 @@ from nutch2py.control_room.text_summary import summarize_crawl
 from nutch2py.joblog.crawl_overview import Overview
 from nutch2py.joblog.job_entry import JobEntry
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
+from nutch2py.jobs.locking.lock_scopes import CHANGING_JOBS
 from nutch2py.jobs.monitoring.skip_reasons import SkippedUrls, iter_skipped_urls, sum_recent_counters
 from nutch2py.support.atomic_files import atomic_write
 from nutch2py.support.formatting import format_time
@@ -47,7 +49,7 @@ class CrawlSnapshot:
         name = crawl.conf.get_trimmed("storage.crawl.id")
         now = int(time.time() * 1000)
         log = crawl.jobs(entries)
-        skipped = [*iter_skipped_urls(sum_recent_counters(log), crawl.conf)]
+        skipped = [*iter_skipped_urls(sum_recent_counters(log), run_configuration(crawl.conf, log))]
         return cls(name, now, crawl.table_stats(), crawl.overview(), log, skipped)
 
     @cached_property
@@ -61,6 +63,20 @@ class CrawlSnapshot:
         yield crawl_charts.draw_round_outcomes(self.rounds)
         yield crawl_charts.draw_fetch_errors(self.entries)
         yield from crawl_charts.draw_response_histograms(self.entries)
+
+
+def run_configuration(conf: Configuration, entries: Sequence[JobEntry], job: str = "") -> Configuration:
+    """Return the configuration that the newest job, or the newest ``job``, ran with; ``conf`` if none is known.
+
+    Args:
+        conf: The configuration of the reader, which may differ.
+        entries: The job log, newest first.
+        job: Name of the job, "" for any that changes the crawl.
+    """
+    for entry in entries:
+        if entry.properties is not None and (entry.job == job if job else entry.job in CHANGING_JOBS):
+            return Configuration.from_site_properties(entry.properties, conf)
+    return conf
 
 
 def render_report(state: CrawlSnapshot) -> str:
@@ -112,6 +128,7 @@ def _round_data(each: Round) -> dict[str, object]:
         "redirected": totals.redirected_count,
         "gone": totals.gone_count,
         "failed": totals.unsuccessful_count,
+        "not_fetched": each.pending_count,
         "bytes": totals.downloaded_bytes,
         "links": links,
         "new_links": new_links,

@@ -52,6 +52,11 @@ class Round:
         """Number of rows that generate selected."""
         return self.totals.totals.count("generator", "generated")
 
+    @property
+    def pending_count(self) -> int:
+        """Number of selected rows without a result: deferred to a later round, or not fetched yet."""
+        return max(self.generated_count - self.totals.attempted_count, 0)
+
 
 def group_rounds(entries: Sequence[JobEntry]) -> list[Round]:
     """Group entries into rounds, oldest first.

@@ -16,6 +16,7 @@ from nutch2py.control_room.round_stats import (
 from nutch2py.joblog.crawl_overview import Overview
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import MAX_DUE_COUNT, TableStats
+from nutch2py.jobs.locking.lock_scopes import CHANGING_JOBS
 from nutch2py.support.formatting import format_bytes, format_duration, format_number, format_percent, format_time
 
 
@@ -41,7 +42,7 @@ def summarize_crawl(
     if rounds:
         yield _summarize_rounds(rounds)
     if entries:
-        yield summarize_last_job(entries[0])
+        yield summarize_last_job(next((entry for entry in entries if entry.job in CHANGING_JOBS), entries[0]))
     else:
         yield "No job in the log yet."
 

@@ -14,7 +14,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact
 from nutch2py.control_room import crawl_charts, page_explanation
 from nutch2py.control_room.page_responses import TemplatePage
-from nutch2py.control_room.report import CrawlSnapshot
+from nutch2py.control_room.report import CrawlSnapshot, run_configuration
 from nutch2py.control_room.round_stats import finish_time, group_rounds, remaining_ms, rows_per_second
 from nutch2py.control_room.text_summary import summarize_crawl
 from nutch2py.crawl_reader import CrawlReader
@@ -276,9 +276,9 @@ class ControlRoomViews:
                 if row is not None or host_stats is not None or pages:
                     name = form
                     break
+            conf = run_configuration(crawl.conf, crawl.jobs(MAX_LOG_ENTRIES), "fetch")
         if row is None and host_stats is None and not pages:
             raise NotFoundError("Host not found: the crawl has no page and no row of this host.")
-        conf = crawl.conf
         links = [] if overview is None else [each for each in overview.edges if name in (each.source, each.target)]
         values = {
             "name": name,
@@ -287,6 +287,7 @@ class ControlRoomViews:
             "pages": pages[:PAGE_SIZE],
             "next_start": pages[PAGE_SIZE][0] if len(pages) > PAGE_SIZE else "",
             "start": query.get("from", ""),
+            "origins": sorted({origin for url, _, _ in pages if (origin := _origin(url))}),
             "delay": conf.get_float("fetcher.server.delay", 5.0),
             "uses_host_settings": conf.get_bool("fetcher.queue.use.host.settings", False),
             "links": links[:PAGE_SIZE],
@@ -304,7 +305,9 @@ class ControlRoomViews:
                 url, page = ascii_url, crawl.page(ascii_url, page_explanation.EXPLAINED_FIELDS)
             if page is None:
                 raise NotFoundError(f"Page not found: the crawl has no row for {url}, and no parsed page links to it.")
-            jobs_by_batch = {entry.batch_id: entry for entry in crawl.jobs(MAX_LOG_ENTRIES) if entry.batch_id}
+            entries = crawl.jobs(MAX_LOG_ENTRIES)
+            conf = run_configuration(crawl.conf, entries)
+        jobs_by_batch = {entry.batch_id: entry for entry in entries if entry.batch_id}
         inlinks, outlinks = dict(page.inlinks.decoded_items()), dict(page.outlinks.decoded_items())
         now = int(time.time() * 1000)
         values = {
@@ -318,7 +321,7 @@ class ControlRoomViews:
             "inlink_count": len(inlinks),
             "outlinks": sorted(outlinks.items())[:_MAX_LINKS],
             "outlink_count": len(outlinks),
-            "due_explanation": [*page_explanation.explain_due(url, page, crawl.conf, now)],
+            "due_explanation": [*page_explanation.explain_due(url, page, conf, now)],
         }
         return TemplatePage("page.html", page.title or display_url(url), values)
 
@@ -333,6 +336,12 @@ def _host_pages(crawl: CrawlReader, host: str, start: str) -> Iterator[tuple[str
     rows = crawl.pages(fields=_PAGE_FIELDS, start=max(first, prefix), stop=f"{prefix[:-1]};")
     for url, row in islice(rows, PAGE_SIZE + 1):
         yield url, row, page_explanation.status_label(row.status)
+
+
+def _origin(url: str) -> str:
+    """Return scheme, host and port of a URL."""
+    scheme, separator, rest = url.partition("://")
+    return f"{scheme}{separator}{rest.partition('/')[0]}" if separator else ""
 
 
 def _host_settings(host: Host) -> dict[str, str]:

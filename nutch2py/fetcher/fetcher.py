@@ -92,6 +92,7 @@ class Fetcher:
         sink: Callable[[FetchItem], None],
         on_status: Callable[[str], None] | None = None,
         lookup_row: Callable[[str], WebPage | None] | None = None,
+        report: FetchReport | None = None,
     ) -> FetchReport:
         """Fetch every item and pass it to ``sink`` with its page updated; return the report.
 
@@ -106,6 +107,7 @@ class Fetcher:
             on_status: Receives a status line every second, unless the fetch only waits for the table.
             lookup_row: Returns the row of a key, or None. With ``http.redirect.max`` above 0, redirect targets are
                 fetched immediately and passed to ``sink`` as items.
+            report: An empty report, which is filled while the fetch runs: it is complete up to an exception.
         """
         started = time.monotonic()
         rows = items if isinstance(items, RowSource) else RowSource.from_items(items)
@@ -117,7 +119,7 @@ class Fetcher:
         callbacks = FetchCallbacks(
             sink, self.log, on_status or _ignore_status, lookup_row, self.get_host_settings, self._open_renderer
         )
-        report = FetchReport()
+        report = FetchReport() if report is None else report
         with ExitStack() as resources:
 
             async def main(transport: ScrapyTransport) -> None:

@@ -18,8 +18,8 @@ class HostSummary:
     Attributes:
         host: Host name.
         rows: Number of rows.
-        fetched: Number of fetched rows.
-        errors: Number of rows that are gone or will be retried.
+        fetched: Number of rows that are fetched or not modified.
+        errors: Number of rows that are gone, or whose last fetch failed and will be retried.
         status: Rows by status; names as ``readdb -stats`` prints them.
         inlinks: Links from other hosts; None if links were not counted.
         outlinks: Links to other hosts; None if links were not counted.

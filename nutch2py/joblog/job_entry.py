@@ -47,6 +47,7 @@ class JobEntry:
         cpu_ms: CPU time of the process and its finished children, and of tasks on Hadoop.
         peak_bytes: Peak memory of the largest process.
         table_stats: Table statistics at the end of the job; None if unknown.
+        properties: Properties of the job that differ from the shipped defaults, without secrets; None if unknown.
     """
 
     id: str
@@ -69,6 +70,7 @@ class JobEntry:
     cpu_ms: int = 0
     peak_bytes: int = 0
     table_stats: TableStats | None = None
+    properties: Mapping[str, str] | None = None
 
 
 class StoredJobEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,9 +15,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import islice
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.conf.redaction import redact
+from nutch2py.conf.redaction import redact, redact_property
 from nutch2py.errors import NutchError, StoreError
 from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
 from nutch2py.joblog.job_liveness import OWN_RUNNING_IDS
@@ -43,6 +44,7 @@ _PRUNE_EVERY = 64  # with a larger log one of this many jobs prunes it
 _MAX_MESSAGE_LENGTH = 500  # characters
 _MAX_COUNTERS = 1000
 _MAX_NOTES = 16  # tasks whose progress is stored
+_MAX_PROPERTIES, _MAX_VALUE_LENGTH = 200, 1000  # properties, and characters of a value
 _MAX_ID_TIME = 10**13  # ms; the digits of an id
 _HADOOP_GROUPS = frozenset(
     {"File System Counters", "Job Counters", "Map-Reduce Framework", "Shuffle Errors"}
@@ -75,6 +77,8 @@ class JobRecorder:
         self._expected: int | None = None
         self._count_rows: Callable[[], int] | None = None
         self._notes: Callable[[], list[str]] = list
+        self._get_step_counters: Callable[[], Mapping[str, Mapping[str, int]]] = dict
+        self._properties = _site_properties(conf)
         self._tasks_cpu_ms = self._tasks_peak_bytes = 0
         self._finished = threading.Event()
         self._thread: threading.Thread | None = None
@@ -90,15 +94,23 @@ class JobRecorder:
     # steps of the job
 
     def step_started(
-        self, count_rows: Callable[[], int], expected: int | None, get_notes: Callable[[], list[str]] = list
+        self,
+        count_rows: Callable[[], int],
+        expected: int | None,
+        get_notes: Callable[[], list[str]] = list,
+        get_counters: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
     ) -> None:
         """Use the progress of a new step."""
         with self._lock:
             self._count_rows, self._expected, self._notes = count_rows, expected, get_notes
+            self._get_step_counters = get_counters
 
     def step_closed(self) -> None:
-        """Store the progress of the finished step."""
+        """Store the progress of the finished step, and its counters so far in case that it failed."""
         with self._lock:
+            with suppress(OSError):
+                saved = self._get_step_counters()
+                self._get_step_counters = lambda: saved
             if self._count_rows is not None:
                 with suppress(OSError):
                     self._best_step_rows = max(
@@ -109,16 +121,14 @@ class JobRecorder:
     def step_finished(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Add the counters of a step; CPU time and memory of tasks come from Hadoop's own counters."""
         with self._lock:
+            self._get_step_counters = dict  # the counters of the whole step replace them
             for group, names in counters.items():
                 if group in _HADOOP_GROUPS:
                     self._tasks_cpu_ms += names.get("CPU time spent (ms)", 0)
                     peaks = (names.get(f"Peak {kind} Physical memory (bytes)", 0) for kind in ("Map", "Reduce"))
                     self._tasks_peak_bytes = max(self._tasks_peak_bytes, *peaks)
                     continue
-                sums = self._counters.setdefault(group, {})
-                for name, amount in names.items():
-                    if name in sums or sum(map(len, self._counters.values())) < _MAX_COUNTERS:
-                        sums[name] = sums.get(name, 0) + amount
+                _add_counters(self._counters, {group: names})
 
     # the entry
 
@@ -219,6 +229,8 @@ class JobRecorder:
                 with suppress(OSError):
                     notes = [_to_valid_text(note)[:_MAX_MESSAGE_LENGTH] for note in self._notes()[:_MAX_NOTES]]
             counters = {group: dict(names) for group, names in self._counters.items()}
+            with suppress(OSError):
+                _add_counters(counters, self._get_step_counters())
             cpu, peak = self._tasks_cpu_ms, self._tasks_peak_bytes
         elapsed = int((time.monotonic() - self._start_monotonic) * 1000)
         entry = JobEntry(
@@ -243,6 +255,7 @@ class JobRecorder:
             cpu_ms=_cpu_ms() - self._start_cpu_ms + cpu,
             peak_bytes=max(_peak_bytes(), peak),
             table_stats=table_stats,
+            properties=self._properties,
         )
         lease = self._conf.get_float("crawl.lock.lease", 60.0)
         process = self._process
@@ -305,6 +318,21 @@ def annotate_job(
         recorder.step_finished(counters or {})
         recorder.table_stats = table_stats or recorder.table_stats
         recorder.exit_code = exit_code or recorder.exit_code
+
+
+def _site_properties(conf: Configuration) -> dict[str, str]:
+    """Return the properties for the log: those that differ from the shipped defaults, without secrets."""
+    properties = islice(sorted(conf.site_properties().items()), _MAX_PROPERTIES)
+    return {name: _to_valid_text(redact_property(name, value))[:_MAX_VALUE_LENGTH] for name, value in properties}
+
+
+def _add_counters(sums: dict[str, dict[str, int]], counters: Mapping[str, Mapping[str, int]]) -> None:
+    """Add counters by group and name; no more names than :data:`_MAX_COUNTERS`."""
+    for group, names in counters.items():
+        sums_of_group = sums.setdefault(group, {})
+        for name, amount in names.items():
+            if name in sums_of_group or sum(map(len, sums.values())) < _MAX_COUNTERS:
+                sums_of_group[name] = sums_of_group.get(name, 0) + amount
 
 
 def _to_valid_text(text: str) -> str:

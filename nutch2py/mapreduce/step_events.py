@@ -11,19 +11,23 @@ class StepListener(Protocol):
     """Receives the start and end of each MapReduce step of a job."""
 
     def step_started(
-        self, count_rows: Callable[[], int], expected: int | None, get_notes: Callable[[], list[str]] = list
+        self,
+        count_rows: Callable[[], int],
+        expected: int | None,
+        get_notes: Callable[[], list[str]] = list,
+        get_counters: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
     ) -> None:
         """Receive the start of a step.
 
         ``count_rows`` returns the number of rows done, of about ``expected``; ``get_notes`` the status texts of its
-        tasks.
+        tasks; ``get_counters`` the counters that its tasks have saved so far.
         """
 
     def step_finished(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Receive the counters of a step that has succeeded."""
 
     def step_closed(self) -> None:
-        """Receive the end of a step, successful or not: ``count_rows`` must not be called any more."""
+        """Receive the end of a step, successful or not; the functions of its start must not be called any more."""
 
 
 STEP_LISTENER: ContextVar[StepListener | None] = ContextVar("step_listener", default=None)

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -93,6 +93,14 @@ class TaskChannel:
             part = self._note_file.with_name(f"part-{self._note_file.name}")
             part.write_text(text, encoding="utf-8")
             part.replace(self._note_file)
+
+    def save_counters(self, counters: Mapping[str, Mapping[str, int]]) -> None:
+        """Save all counters of the task so far, for the log of a job that does not finish; not on Hadoop."""
+        if self._dir is not None:
+            name = f"counters-{os.getpid()}-{self._name}"
+            part = self._dir / f"part-{name}"
+            part.write_bytes(orjson.dumps(counters))
+            part.replace(self._dir / name)
 
     def log_line(self, text: str) -> None:
         """Write a line to the job's log."""
@@ -201,6 +209,16 @@ class ProgressMonitor:
             with contextlib.suppress(OSError, ValueError):
                 total += int(path.read_bytes() or b"0")
         return total
+
+    def saved_counters(self) -> dict[str, dict[str, int]]:
+        """Return the sums of the counters that tasks saved."""
+        sums: dict[str, dict[str, int]] = {}
+        for path in self.channel_dir.glob("counters-*"):
+            with contextlib.suppress(OSError, ValueError):
+                for group, names in orjson.loads(path.read_bytes()).items():
+                    for name, amount in names.items():
+                        sums.setdefault(group, {})[name] = sums.get(group, {}).get(name, 0) + amount
+        return sums
 
     def set_note(self, text: str) -> None:
         """Show ``text`` instead of a row count, for tasks that run elsewhere."""

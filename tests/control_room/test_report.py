@@ -203,5 +203,5 @@ def test_single_host_has_no_host_links() -> None:
 
 
 def test_every_failure_and_state_has_label_and_colour() -> None:
-    assert set(crawl_charts.FAILURE_LABELS) == {*FailureKind, "http"}
+    assert set(crawl_charts.FAILURE_LABELS) == {*FailureKind}
     assert set(crawl_charts.JOB_STATE_COLOURS) == set(JobState)

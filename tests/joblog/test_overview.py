@@ -84,7 +84,7 @@ def test_overview_size_is_bounded(tmp_path: Path) -> None:
     parts = [HostOverviewBuilder(counts_links=True), HostOverviewBuilder(counts_links=True)]
     for number in range(2 * MAX_HOSTS):
         links = Counter({f"t{to}.example": number + to for to in range(60)})
-        parts[number % 2].add_host(f"h{number:03d}.example", Counter({2: number + 1}), Counter(), links)
+        parts[number % 2].add_host(f"h{number:03d}.example", Counter({2: number + 1}), 0, Counter(), links)
     save_host_overview(conf, True, [part.to_json() for part in parts])
     store = open_store(conf, DerivedRow)
     seen = load_overview(store)

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.crawl_reader import CrawlReader
+from nutch2py.joblog.job_entry import JobState
 from nutch2py.jobs.generate.generate_job import generate
 from nutch2py.records.webpage import Mark
 from tests.counted_kills import strike
@@ -115,6 +117,10 @@ def test_interrupted_fetch_keeps_results_and_reports_it(
     assert b"FetcherJob: finished" not in out
     assert b"Traceback" not in err
     assert marked(conf, Mark.FETCH, "b") == {site.url(f"/{page}") for page in range(10)}
+    (entry,) = (each for each in CrawlReader(conf).jobs() if each.job == "fetch")
+    assert (entry.state, entry.exit_code) == (JobState.STOPPED, code)
+    assert entry.counters["FetcherStatus"] == {"SUCCESS": 10, "bytes_downloaded": 80}
+    assert sum(amount for name, amount in entry.counters["fetch_size_bytes"].items() if name != "sum") == 10
     for page in range(PAGES):
         site.on(f"/{page}", Reply(body=b"<p>words"))
     again = subprocess.run(command(conf, *words, "-resume"), capture_output=True, check=False, cwd=tmp_path)

@@ -18,6 +18,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.property_ranges import HOST_SETTING_RANGES, LONG_MAX, NumberRange
 from nutch2py.errors import UsageError
 from nutch2py.fetcher.fetch_options import FetchOptions, compute_deadline
+from nutch2py.fetcher.fetch_state import FetchReport
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem, RowSource
 from nutch2py.fetcher.output.warc import check_warc_dir
 from nutch2py.fetcher.protocols.http_settings import require_agent_name
@@ -140,7 +141,9 @@ class FetcherJob(TableJob[FetchParameters]):
         conf, options = self.conf, self.parameters.options
         fields = Fetcher.get_required_fields(conf, options)
         hosts = HostSettingsReader(conf) if conf.get_bool("fetcher.queue.use.host.settings") else None
+        finished = JobResult()
         for _, values in groups:
+            report = FetchReport()
             with PageSink(self.store, conf, self.check_lock, self._count_written_page, is_parsed=options.parse) as sink:
                 fetcher = Fetcher(
                     conf,
@@ -150,18 +153,32 @@ class FetcherJob(TableJob[FetchParameters]):
                     open_renderer=None if options.is_sitemap else open_renderer(conf),
                 )
                 lookup = partial(self.store.get, fields=fields)
-                report = fetcher.run(self._make_row_source(values, fields), sink, self.channel.set_note, lookup)
+                set_note = partial(self._set_note, finished, report)
+                try:
+                    fetcher.run(self._make_row_source(values, fields), sink, set_note, lookup, report)
+                except BaseException:  # also of a signal
+                    self._save_counters(finished, report)
+                    raise
             if sink.rejected_rows:
                 self.count("table", "rows_refused", sink.rejected_rows)
-            for name, amount in report.counters.items():
-                self.count("FetcherStatus", name, amount)
-            self.count("FetcherStatus", "bytes_downloaded", report.bytes)
-            for group, responses in ((TIMES_GROUP, report.response_times), (SIZES_GROUP, report.response_sizes)):
-                for name, amount in to_job_counters(responses).items():
+            counters = _to_counters(report)
+            for group, names in counters.items():
+                for name, amount in names.items():
                     self.count(group, name, amount)
-            for name, amount in report.filtered_links.items():
-                self.count(SKIPPED_LINKS_GROUP, name, amount)
+            finished.add_counters(counters | report.host_failures.to_counters())
             yield from report.host_failures.to_records()
+
+    def _set_note(self, finished: JobResult, report: FetchReport, text: str) -> None:
+        """Show the status line of a fetch, and save its counters for the job log."""
+        self.channel.set_note(text)
+        self._save_counters(finished, report)
+
+    def _save_counters(self, finished: JobResult, report: FetchReport) -> None:
+        """Save the counters of a partition that is being fetched, and of those before it in this task."""
+        counters = JobResult()
+        for each in (finished.counters, _to_counters(report), report.host_failures.to_counters()):
+            counters.add_counters(each)
+        self.channel.save_counters(counters.counters)
 
     def _count_written_page(self, item: FetchItem) -> None:
         """Count a page that was written."""
@@ -180,6 +197,15 @@ class FetcherJob(TableJob[FetchParameters]):
             for key, page in zip(part, self.store.get_many(part, fields), strict=True):
                 if page is not None and self.is_readable(key, page):
                     yield FetchItem(key, unreverse_url(key), page)
+
+
+def _to_counters(report: FetchReport) -> dict[str, dict[str, int]]:
+    """Return the counters of a fetch by group, without those of hosts."""
+    counters = {"FetcherStatus": {**report.counters, "bytes_downloaded": report.bytes}}
+    for group, responses in ((TIMES_GROUP, report.response_times), (SIZES_GROUP, report.response_sizes)):
+        counters[group] = to_job_counters(responses)
+    counters[SKIPPED_LINKS_GROUP] = dict(report.filtered_links)
+    return {group: names for group, names in counters.items() if names}
 
 
 class HostSettingsReader:

@@ -93,19 +93,22 @@ class _HostCounts:
 
     def __init__(self, with_depth: bool = False) -> None:
         self.status: Counter[int] = Counter()
+        self.retry_count = 0  # rows whose last fetch failed
         self.inlinks: Counter[str] = Counter()
         self.outlinks: Counter[str] = Counter()
         self.histograms = PageHistograms(with_depth)
 
     def to_json(self) -> list[Any]:
         """Return the counts as JSON types."""
-        return [[*self.status.items()], self.inlinks, self.outlinks, self.histograms.to_json()]
+        histograms = self.histograms.to_json()
+        return [[*self.status.items()], self.retry_count, self.inlinks, self.outlinks, histograms]
 
     def merge(self, counts: list[Any]) -> None:
         """Add the counts of a task."""
-        status, inlinks, outlinks, histograms = counts
+        status, retry_count, inlinks, outlinks, histograms = counts
         for code, count in status:
             self.status[code] += count
+        self.retry_count += retry_count
         self.inlinks.update(inlinks)
         self.outlinks.update(outlinks)
         self.histograms.merge(histograms)
@@ -125,6 +128,7 @@ class HostDbUpdateJob(TableJob[HostDbParameters]):
             host_counts = _HostCounts(self.counts_links)
             for _, page in rows:
                 host_counts.status[page.status] += 1
+                host_counts.retry_count += will_be_retried(page)
                 host_counts.histograms.add(page)
                 if self.counts_links:
                     host_counts.inlinks.update(_iter_hosts(page.inlinks))
@@ -150,7 +154,13 @@ class HostDbUpdateJob(TableJob[HostDbParameters]):
                     record.outlinks = {name: str(count) for name, count in host_counts.outlinks.items()}
                 batch.put(host, record)
                 self.count("updatehostdb", "hosts")
-                part.add_host(unreverse_host(host), host_counts.status, host_counts.inlinks, host_counts.outlinks)
+                part.add_host(
+                    unreverse_host(host),
+                    host_counts.status,
+                    host_counts.retry_count,
+                    host_counts.inlinks,
+                    host_counts.outlinks,
+                )
                 part.histograms.merge(host_counts.histograms.to_json())
         yield "overview", part.to_json()
 
@@ -159,9 +169,17 @@ def host_fields(with_links: bool) -> frozenset[RecordField]:
     """Return the fields that updatehostdb reads; with the fetch interval rows without a status count, too."""
     return (
         HISTOGRAM_FIELDS
-        | {WebPage.status}
+        | {WebPage.status, WebPage.retries_since_fetch}
         | ({WebPage.inlinks, WebPage.outlinks, WebPage.markers} if with_links else frozenset())
     )
+
+
+def will_be_retried(page: WebPage) -> bool:
+    """Return whether the last fetch of a page failed, so that it is retried.
+
+    updatedb makes such a row unfetched and counts its retries, as ``readdb -stats`` does; it never stores RETRY.
+    """
+    return page.status == CrawlStatus.RETRY or (page.retries_since_fetch > 0 and page.status != CrawlStatus.GONE)
 
 
 def _iter_hosts(urls: Any) -> Iterator[str]:

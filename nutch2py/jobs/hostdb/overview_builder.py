@@ -16,7 +16,7 @@ from nutch2py.records.webpage import CrawlStatus, DerivedRow
 from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
 
-_ERROR_STATUSES = (CrawlStatus.GONE, CrawlStatus.RETRY)
+_FETCHED_STATUSES = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
 _MAX_HELD_EDGES = 20 * MAX_EDGES
 """Edges that a reducer buffers before it drops the weakest."""
 
@@ -27,18 +27,20 @@ class HostOverviewBuilder:
     def __init__(self, counts_links: bool) -> None:
         self._counts_links = counts_links
         self._host_count = 0
-        self._hosts: list[tuple[int, str, dict[str, int], int, int]] = []
+        self._hosts: list[tuple[int, str, dict[str, int], int, int, int]] = []
         self._edges: list[tuple[int, str, str]] = []
         self.histograms = PageHistograms()
 
-    def add_host(self, host: str, status: Counter[int], inlinks: Counter[str], outlinks: Counter[str]) -> None:
-        """Add a host: rows by status, inlinks by source host, outlinks by target host."""
+    def add_host(
+        self, host: str, status: Counter[int], retry_count: int, inlinks: Counter[str], outlinks: Counter[str]
+    ) -> None:
+        """Add a host: rows by status and rows to retry, inlinks by source host, outlinks by target host."""
         self._host_count += 1
         counts: dict[str, int] = {}
         for code, count in sorted(status.items()):
             counts[get_status_name(code)] = counts.get(get_status_name(code), 0) + count
         inlink_count, outlink_count = (sum(links.values()) - links[host] for links in (inlinks, outlinks))
-        entry = (status.total(), host, counts, inlink_count, outlink_count)
+        entry = (status.total(), host, counts, retry_count, inlink_count, outlink_count)
         if len(self._hosts) < MAX_HOSTS:
             heapq.heappush(self._hosts, entry)
         elif entry[:2] > self._hosts[0][:2]:
@@ -64,13 +66,13 @@ def save_host_overview(conf: Configuration, with_links: bool, task_outputs: Iter
         HostSummary(
             host=host,
             rows=rows,
-            fetched=status.get(get_status_name(CrawlStatus.FETCHED), 0),
-            errors=sum(status.get(get_status_name(code), 0) for code in _ERROR_STATUSES),
+            fetched=sum(status.get(get_status_name(code), 0) for code in _FETCHED_STATUSES),
+            errors=status.get(get_status_name(CrawlStatus.GONE), 0) + retry_count,
             status=status,
             inlinks=inlinks if with_links else None,
             outlinks=outlinks if with_links else None,
         )
-        for rows, host, status, inlinks, outlinks in hosts
+        for rows, host, status, retry_count, inlinks, outlinks in hosts
     )
     host_count = sum(part["all"] for part in parts)
     store_overview_part(

@@ -92,6 +92,12 @@ STATS_JOB_NAME = "readdb"
 """Name of the job that counts these statistics."""
 
 
+CHANGING_JOBS = frozenset(
+    scope.name for scope in [*globals().values()] if isinstance(scope, LockScope) and not scope.is_read_only
+)
+"""Names of the jobs that change a crawl. All other entries of the job log are readers."""
+
+
 def make_reader_scope(name: str) -> LockScope:
     """Return the scope of a command that reads many rows and therefore has an entry in the job log."""
     return LockScope(name, shared=frozenset())

@@ -12,7 +12,10 @@ _FETCH_GROUP, _PARSE_GROUP, _UPDATE_GROUP = "FetcherStatus", "ParserStatus", "up
 _FETCHED_STATUSES = ("SUCCESS", "NOTMODIFIED")
 _REDIRECT_STATUSES = ("MOVED", "TEMP_MOVED")
 _GONE_STATUSES = ("GONE", "NOTFOUND", "ACCESS_DENIED", "ROBOTS_DENIED", "ROBOTS_DENIED_MAXCRAWLDELAY")
-_FAILED_STATUSES = ("EXCEPTION", "PROTO_NOT_FOUND")
+_ERROR_STATUSES = ("EXCEPTION", "PROTO_NOT_FOUND")
+_FAILED_STATUSES = (
+    *_ERROR_STATUSES, "FAILED", "RETRY", "REDIR_EXCEEDED", "NOTFETCHING", "WOULDBLOCK", "BLOCKED"
+)  # fmt: skip
 
 
 @dataclass
@@ -95,7 +98,7 @@ class CounterTotals:
             for name, count in self.totals.group(_FETCH_GROUP).items()
             if name.startswith("exception_")
         }
-        answered = self.failed_count + self.local_failure_count - sum(kinds.values())
+        answered = sum(map(self.get_fetch_counter, _ERROR_STATUSES)) + self.local_failure_count - sum(kinds.values())
         return kinds | ({"http": answered} if answered > 0 else {})
 
     def format_summary(self) -> str:

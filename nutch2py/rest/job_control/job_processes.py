@@ -41,19 +41,17 @@ def write_job_conf_dir(job_dir: Path, conf: Configuration, seeds: list[str] | No
         for path in site.iterdir():
             if path.name != _SITE_FILE and not (job_dir / "conf" / path.name).exists():
                 (job_dir / "conf" / path.name).symlink_to(path.resolve())
-    write_json(job_dir / "conf" / _SITE_FILE, _site_xml(conf, shipped).encode("utf-8"))
+    write_json(job_dir / "conf" / _SITE_FILE, _site_xml(conf).encode("utf-8"))
     if seeds is not None:
         write_json(job_dir / SEEDS_FILE, "".join(f"{seed}\n" for seed in seeds).encode("utf-8"))
 
 
-def _site_xml(conf: Configuration, shipped: Path) -> str:
+def _site_xml(conf: Configuration) -> str:
     """Return nutch-site.xml with all properties that differ from the shipped defaults, variables unexpanded."""
-    default = str(shipped / "nutch-default.xml")
     lines = ["<?xml version='1.0' encoding='UTF-8'?>", "<configuration>"]
-    for name, value in conf.raw_properties().items():
-        if conf.origin(name) != default:
-            shown = escape(value, {"\r": "&#13;"})
-            lines.append(f"<property><name>{escape(name)}</name><value>{shown}</value></property>")
+    for name, value in conf.site_properties().items():
+        shown = escape(value, {"\r": "&#13;"})
+        lines.append(f"<property><name>{escape(name)}</name><value>{shown}</value></property>")
     return "\n".join([*lines, "</configuration>\n"])
 
 
