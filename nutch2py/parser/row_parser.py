@@ -19,7 +19,7 @@ from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ParseStatusCode, WebPage
 from nutch2py.url.filters.url_filters import META_REFRESH, NOFOLLOW
 from nutch2py.url.keys import unreverse_url
-from nutch2py.url.url_parts import choose_repr
+from nutch2py.url.url_parts import DomainRules, choose_repr
 
 MD5_SIGNATURE = "org.apache.nutch.crawl.MD5Signature"
 PERM_REFRESH_TIME = 5  # seconds; a slower refresh is a permanent redirect (FetcherJob.PERM_REFRESH_TIME)
@@ -108,6 +108,7 @@ class RowParser:
             conf, "signature", conf.get_trimmed("db.signature.class", MD5_SIGNATURE)
         )
         self.outlink_filter = OutlinkFilter(conf)
+        self._domains = DomainRules.from_conf(conf)
         self._skip_truncated = conf.get_bool("parser.skip.truncated", True)
         self._agent_names = agent_names(conf)
         self._caching_policy, self._reads_robots_header = CachingPolicy(conf), reads_robots_header(conf)
@@ -249,5 +250,5 @@ class RowParser:
         page.outlinks[new_url] = ""
         page.metadata[MetadataKey.REDIRECT_DISCOVERED] = _TRUE
         if new_url == url:
-            page.repr_url = choose_repr(url, new_url, int(seconds) < PERM_REFRESH_TIME)
+            page.repr_url = choose_repr(url, new_url, int(seconds) < PERM_REFRESH_TIME, self._domains)
         return ""

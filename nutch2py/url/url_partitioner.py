@@ -10,7 +10,7 @@ from nutch2py.support.reporting import warn
 from nutch2py.url.host_resolver import HostResolver, HostsFile
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.normalizers.url_normalizers import SCOPE_PARTITION, URLNormalizers
-from nutch2py.url.url_parts import domain_of_host
+from nutch2py.url.url_parts import DomainRules
 
 BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 
@@ -51,6 +51,7 @@ class URLPartitioner:
     """
 
     def __init__(self, conf: Configuration, mode: str = "", seed: int | None = None) -> None:
+        self._domain_of_host = DomainRules.from_conf(conf).domain_of_host
         self.mode = mode or conf.get_trimmed("partition.url.mode", BY_HOST)
         if self.mode not in {BY_HOST, BY_DOMAIN, BY_IP}:
             warn(f"partition.url.mode is {self.mode}, which is not byHost, byDomain or byIP: using byHost")
@@ -72,7 +73,7 @@ class URLPartitioner:
         if self.mode == BY_HOST:
             return host
         if self.mode == BY_DOMAIN:
-            return domain_of_host(host)
+            return self._domain_of_host(host)
         return self._resolve(host) or host
 
     def partition(self, url: str, count: int) -> int:

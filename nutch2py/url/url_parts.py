@@ -1,14 +1,16 @@
 """Host, registered domain and public suffix of a URL, and the choice of the URL that represents a page.
 
-Domains follow the ICANN part of the public suffix list: ``uk.com`` is a domain, ``co.uk`` a suffix. A last label that
-is not on the list counts as a suffix, by the list's rule ``*``. IP addresses and single labels are their own domain.
+Domains follow the ICANN part of the public suffix list: ``uk.com`` is a domain, ``co.uk`` a suffix. With
+``publicsuffix.private`` the private part counts as well: ``uk.com`` and ``github.io`` are suffixes. A last label
+that is not on the list counts as a suffix, by the list's rule ``*``. IP addresses and single labels are their own
+domain.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from nutch2py.support.bounded_cache import bounded_cache
@@ -18,7 +20,11 @@ from nutch2py.url.java_url import JavaURL, compose_url, parse_relative, parse_ur
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
+    from nutch2py.conf.configuration import Configuration
+
 __all__ = [
+    "ICANN_DOMAINS",
+    "DomainRules",
     "JavaURL",
     "choose_repr",
     "compose_url",
@@ -41,21 +47,69 @@ __all__ = [
 _IPV4 = re.compile(r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
 
 
-@cache
-def _suffix_list() -> PublicSuffixList:
-    from publicsuffixlist import PublicSuffixList
+class DomainRules:
+    """Registered domains and public suffixes of hosts, by one part of the list or by both."""
 
-    return PublicSuffixList(only_icann=True, accept_unknown=False)
+    def __init__(self, has_private_suffixes: bool) -> None:
+        self._has_private_suffixes = has_private_suffixes
+        self.suffix_of_host = bounded_cache(65_536)(self._find_suffix)
+        self.domain_of_host = bounded_cache(65_536)(self._find_domain)
+
+    @classmethod
+    def from_conf(cls, conf: Configuration) -> DomainRules:
+        """Return the rules of the configuration; those of all configurations share their caches."""
+        return _domain_rules(conf.get_bool("publicsuffix.private", False))
+
+    @cached_property
+    def _list(self) -> PublicSuffixList:
+        from publicsuffixlist import PublicSuffixList
+
+        return PublicSuffixList(only_icann=not self._has_private_suffixes, accept_unknown=False)
+
+    def _find_suffix(self, host: str) -> str | None:
+        """Return the public suffix of a host, in its ``xn--`` form, or None."""
+        host = host.lower().removesuffix(".")
+        if not host or host[0] in "[." or _IPV4.fullmatch(host):
+            return None
+        if not host.isascii():
+            try:
+                host = host_to_ascii(host)
+            except ValueError:
+                return None
+        found = self._list.publicsuffix(host)
+        return None if found is None else str(found)
+
+    def _find_domain(self, host: str) -> str:
+        """Return the registered domain of a host (public suffix and one label), or the host itself if it has none."""
+        host = host.lower().removesuffix(".")
+        suffix = self.suffix_of_host(host)
+        if suffix is None:
+            if not host or host[0] in "[." or _IPV4.fullmatch(host):
+                return host
+            suffix = host.rpartition(".")[2]
+        labels = host.split(".")
+        return ".".join(labels[-suffix.count(".") - 2 :])
+
+    def domain_of(self, url: str) -> str:
+        """Return the registered domain of the URL's host; raise ValueError if the URL is malformed."""
+        return self.domain_of_host(parse_url(url).host)
+
+
+@cache
+def _domain_rules(has_private_suffixes: bool) -> DomainRules:
+    return DomainRules(has_private_suffixes)
+
+
+ICANN_DOMAINS = _domain_rules(False)
+"""The rules by default."""
+domain_of = ICANN_DOMAINS.domain_of
+domain_of_host = ICANN_DOMAINS.domain_of_host
+suffix_of_host = ICANN_DOMAINS.suffix_of_host
 
 
 def host_of(url: str) -> str:
     """Return the host in lower case, "" if there is none; raise ValueError if the URL is malformed."""
     return parse_url(url).host.lower()
-
-
-def domain_of(url: str) -> str:
-    """Return the registered domain of the URL's host; raise ValueError if the URL is malformed."""
-    return domain_of_host(parse_url(url).host)
 
 
 def suffix_of(url: str) -> str | None:
@@ -92,35 +146,7 @@ def segments_of(url: str) -> list[str]:
     return labels
 
 
-@bounded_cache(65_536)
-def suffix_of_host(host: str) -> str | None:
-    """Return the public suffix of a host, in its ``xn--`` form, or None."""
-    host = host.lower().removesuffix(".")
-    if not host or host[0] in "[." or _IPV4.fullmatch(host):
-        return None
-    if not host.isascii():
-        try:
-            host = host_to_ascii(host)
-        except ValueError:
-            return None
-    found = _suffix_list().publicsuffix(host)
-    return None if found is None else str(found)
-
-
-@bounded_cache(65_536)
-def domain_of_host(host: str) -> str:
-    """Return the registered domain of a host (public suffix and one label), or the host itself if it has none."""
-    host = host.lower().removesuffix(".")
-    suffix = suffix_of_host(host)
-    if suffix is None:
-        if not host or host[0] in "[." or _IPV4.fullmatch(host):
-            return host
-        suffix = host.rpartition(".")[2]
-    labels = host.split(".")
-    return ".".join(labels[-suffix.count(".") - 2 :])
-
-
-def choose_repr(source: str, target: str, temporary: bool) -> str:
+def choose_repr(source: str, target: str, temporary: bool, domains: DomainRules = ICANN_DOMAINS) -> str:
     """Return the end of a redirect that represents the page in the index (``URLUtil.chooseRepr``).
 
     Another domain: the target. Permanent: the source if it is a home page, else the target. Temporary: the one home
@@ -131,7 +157,7 @@ def choose_repr(source: str, target: str, temporary: bool) -> str:
         src, dst = parse_url(source), parse_url(target)
     except ValueError:
         return target
-    if domain_of_host(src.host) != domain_of_host(dst.host):
+    if domains.domain_of_host(src.host) != domains.domain_of_host(dst.host):
         return target
     src_root, dst_root = src.file in {"", "/"}, dst.file in {"", "/"}
     if not temporary:

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
+from nutch2py.conf.configuration import Configuration
+from nutch2py.fetcher.queues.queue_ids import QueueIdResolver
+from nutch2py.interfaces import Outlink
+from nutch2py.parser.links.outlink_filter import OutlinkFilter
 from nutch2py.url import idn, url_parts
+from nutch2py.url.url_partitioner import URLPartitioner
+from nutch2py.url.url_parts import DomainRules, choose_repr, domain_of_host
 
 Cases = Callable[[str], list[dict[str, Any]]]
 
@@ -102,3 +108,42 @@ def test_punycode_host_has_punycode_domain() -> None:
 def test_redirect_with_malformed_end_returns_target() -> None:
     assert url_parts.choose_repr("nothing", "http://a.com/", True) == "http://a.com/"
     assert url_parts.choose_repr("http://a.com/", "nothing", False) == "nothing"
+
+
+PRIVATE_DOMAINS = {
+    "alice.github.io": ("github.io", "alice.github.io"),
+    "www.bob.github.io": ("github.io", "bob.github.io"),
+    "a.example.uk.com": ("uk.com", "example.uk.com"),
+    "shop.example.co.uk": ("example.co.uk", "example.co.uk"),
+    "www.example.org": ("example.org", "example.org"),
+    "192.0.2.1": ("192.0.2.1", "192.0.2.1"),
+}
+
+
+@pytest.mark.parametrize("host", PRIVATE_DOMAINS)
+def test_private_suffixes_count_by_property(host: str) -> None:
+    icann, private = PRIVATE_DOMAINS[host]
+    assert DomainRules.from_conf(Configuration()).domain_of_host(host) == icann == domain_of_host(host)
+    assert DomainRules.from_conf(_private_suffixes()).domain_of_host(host) == private
+
+
+def test_private_suffixes_divide_queues_partitions_links_and_representatives() -> None:
+    alice, bob = "http://alice.github.io/", "http://bob.github.io/"
+    together, apart = Configuration.load(), _private_suffixes()
+    for conf in (together, apart):
+        conf.set("fetcher.queue.mode", "byDomain")
+        conf.set("db.ignore.external.links", "true")
+        conf.set("db.ignore.external.links.mode", "byDomain")
+    for conf, is_one in ((together, True), (apart, False)):
+        queue = QueueIdResolver(conf).get_queue_id
+        assert (queue(alice) == queue(bob)) is is_one
+        partition = URLPartitioner(conf, "byDomain").key
+        assert (partition(alice) == partition(bob)) is is_one
+        kept = OutlinkFilter(conf).filter_outlinks(alice, [Outlink(bob, "")])
+        assert bool([*kept]) is is_one
+        # the home page stands for a temporary redirect within a domain, the target for one to another
+        assert choose_repr(alice, f"{bob}x", True, DomainRules.from_conf(conf)) == (alice if is_one else f"{bob}x")
+
+
+def _private_suffixes() -> Configuration:
+    return Configuration.load(overrides={"publicsuffix.private": "true"})

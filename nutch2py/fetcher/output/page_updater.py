@@ -22,7 +22,7 @@ from nutch2py.url.filters.url_filters import REDIRECT, URLFilters
 from nutch2py.url.java_url import parse_relative, parse_url
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 from nutch2py.url.url_length import MAX_LENGTH, check_length, max_url_length
-from nutch2py.url.url_parts import choose_repr, host_of
+from nutch2py.url.url_parts import DomainRules, choose_repr, host_of
 
 SUCCESS = ProtocolStatus(Code.SUCCESS)
 LOCAL_FAILURE = "local"
@@ -122,6 +122,7 @@ class PageUpdater:
 
     def __init__(self, conf: Configuration, filtered_links: Counter[str] | None = None) -> None:
         self._conf, self._filtered_links = conf, Counter[str]() if filtered_links is None else filtered_links
+        self._domains = DomainRules.from_conf(conf)
         self._max_url_length = max_url_length(conf)
         self._normalizers = URLNormalizers(conf, "fetcher")
         self._filters = URLFilters(conf)
@@ -224,4 +225,4 @@ class PageUpdater:
             return
         page.outlinks = {target.url: ""}
         page.metadata[MetadataKey.REDIRECT_DISCOVERED] = b"y"
-        page.repr_url = choose_repr(page.repr_url or url, target.url, target.is_temporary)
+        page.repr_url = choose_repr(page.repr_url or url, target.url, target.is_temporary, self._domains)

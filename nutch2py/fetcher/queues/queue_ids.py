@@ -13,7 +13,7 @@ from nutch2py.fetcher.protocols.dns import DnsCache
 from nutch2py.url.host_resolver import HostResolver, HostsFile
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.java_url import parse_url
-from nutch2py.url.url_parts import domain_of
+from nutch2py.url.url_parts import DomainRules
 
 BY_HOST, BY_DOMAIN, BY_IP = "byHost", "byDomain", "byIP"
 _MAX_HOST_LENGTH = 255  # characters; RFC 1035
@@ -29,6 +29,7 @@ class QueueIdResolver:
     """
 
     def __init__(self, conf: Configuration, dns_cache: DnsCache | None = None) -> None:
+        self._domain_of = DomainRules.from_conf(conf).domain_of
         self.mode = conf.get_trimmed("fetcher.queue.mode", BY_HOST)
         if self.mode not in (BY_HOST, BY_DOMAIN, BY_IP):
             raise ConfigurationError(
@@ -80,7 +81,7 @@ class QueueIdResolver:
         if len(host) > _MAX_HOST_LENGTH:
             raise ValueError(f"a host of {len(host)} characters")
         if self.mode == BY_DOMAIN:
-            host = domain_of(url) or url
+            host = self._domain_of(url) or url
         elif self._resolver is not None:
             name = host.strip("[]").lower()
             address = self._host_addresses[name] if name in self._host_addresses else self._resolver.resolve(host)

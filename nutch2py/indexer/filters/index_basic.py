@@ -11,7 +11,7 @@ from nutch2py.records.document import NutchDocument
 from nutch2py.records.webpage import Mark, WebPage
 from nutch2py.url.display_url import display_host
 from nutch2py.url.java_url import parse_url
-from nutch2py.url.url_parts import domain_of
+from nutch2py.url.url_parts import DomainRules
 
 
 def indexed_host(url: str) -> str:
@@ -67,6 +67,7 @@ class BasicIndexingFilter(IndexingFilter):
     def __init__(self, conf: Configuration) -> None:
         self.max_title_length = conf.get_int("indexer.max.title.length", 100)
         self.max_content_length = conf.get_int("indexer.max.content.length", -1)
+        self._domain_of = DomainRules.from_conf(conf).domain_of
         self.add_domain = conf.get_bool("indexer.add.domain", False)
         self._format_host = display_host if conf.get_bool("indexer.host.unicode", False) else str
         self.use_main_text = conf.get_bool("indexer.content.main", False)
@@ -77,7 +78,7 @@ class BasicIndexingFilter(IndexingFilter):
         host = indexed_host(shown_url)
         document.add("host", self._format_host(host))
         if self.add_domain:
-            document.add("domain", self._format_host(domain_of(shown_url)))
+            document.add("domain", self._format_host(self._domain_of(shown_url)))
         document.add("url", shown_url)
         text = page.text
         if MAIN_TEXT_KEY in page.metadata:

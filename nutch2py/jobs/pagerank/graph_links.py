@@ -12,7 +12,7 @@ from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.scoring.pagerank_model import PAGERANK_MODELS, get_choice
 from nutch2py.support.bounded_cache import bounded_cache
 from nutch2py.url.keys import reverse_url, reversed_host_of_key, unreverse_host
-from nutch2py.url.url_parts import domain_of_host
+from nutch2py.url.url_parts import DomainRules
 
 LINK_GRAPH_FIELDS: frozenset[RecordField] = frozenset(
     # every row has fetch_interval, so no row is missed
@@ -53,7 +53,17 @@ class GraphLinkRules:
 
     def __init__(self, conf: Configuration) -> None:
         self.includes_unfetched = conf.get_bool("pagerank.unfetched", True)
-        self.site_of = _SITE_FUNCTIONS[get_choice(conf, "pagerank.site", ("host", "domain"))]
+        domain_of_host = DomainRules.from_conf(conf).domain_of_host
+
+        @bounded_cache(65_536)
+        def domain_site(reversed_host: str) -> str:
+            return domain_of_host(unreverse_host(reversed_host))
+
+        self._domain_site = domain_site
+        site_functions: dict[str, Callable[[str], str] | None] = {
+            "none": None, "host": _host_site, "domain": self._domain_site,
+        }  # fmt: skip
+        self.site_of = site_functions[get_choice(conf, "pagerank.site", ("host", "domain"))]
         model = get_choice(conf, "pagerank.model", PAGERANK_MODELS)
         self.navigation_share = (
             conf.get_float("pagerank.navigation.share", NAVIGATION_SHARE) if model == "site" else 1.0
@@ -61,14 +71,14 @@ class GraphLinkRules:
         if model == "linkrank":
             domain = conf.get_bool("link.ignore.internal.domain", True)
             host = conf.get_bool("link.ignore.internal.host", True)
-            self.ignored_site_of = _SITE_FUNCTIONS["domain" if domain else "host" if host else "none"]
-            self.limited_site_of = _SITE_FUNCTIONS[
+            self.ignored_site_of = site_functions["domain" if domain else "host" if host else "none"]
+            self.limited_site_of = site_functions[
                 "domain" if conf.get_bool("link.ignore.limit.domain", True) else "none"
             ]
         else:
             choices = ("none", "host", "domain")
-            self.ignored_site_of = _SITE_FUNCTIONS[get_choice(conf, "pagerank.ignore.internal", choices)]
-            self.limited_site_of = _SITE_FUNCTIONS[get_choice(conf, "pagerank.limit", choices)]
+            self.ignored_site_of = site_functions[get_choice(conf, "pagerank.ignore.internal", choices)]
+            self.limited_site_of = site_functions[get_choice(conf, "pagerank.limit", choices)]
 
     def is_page(self, page: WebPage) -> bool:
         """Return whether a row is a page of the graph."""
@@ -91,9 +101,9 @@ class GraphLinkRules:
         prefix = f"{host}:"  # of all row keys of the host
         internal = [target for target in selected if target.startswith(prefix)]
         external = [target for target in selected if not target.startswith(prefix)]
-        if self.site_of is _domain_site and external:
-            own_site = _domain_site(host)
-            sites = [_domain_site(reversed_host_of_key(target)) for target in external]
+        if self.site_of is self._domain_site and external:
+            own_site = self._domain_site(host)
+            sites = [self._domain_site(reversed_host_of_key(target)) for target in external]
             internal += [target for target, site in zip(external, sites, strict=True) if site == own_site]
             external = [target for target, site in zip(external, sites, strict=True) if site != own_site]
         return PageLinks(internal, external)
@@ -113,11 +123,3 @@ class GraphLinkRules:
 
 def _host_site(reversed_host: str) -> str:
     return reversed_host
-
-
-@bounded_cache(65_536)
-def _domain_site(reversed_host: str) -> str:
-    return domain_of_host(unreverse_host(reversed_host))
-
-
-_SITE_FUNCTIONS: dict[str, Callable[[str], str] | None] = {"none": None, "host": _host_site, "domain": _domain_site}

@@ -25,7 +25,7 @@ from nutch2py.records.cells import CellError, decode_int
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Mark, MetadataKey, ParseStatusCode, WebPage
 from nutch2py.url.keys import reversed_host_of_key, unreverse_host
-from nutch2py.url.url_parts import domain_of_host
+from nutch2py.url.url_parts import DomainRules
 
 _HOUR, _DAY = 3_600_000, 86_400_000
 _NEXT_FETCH_BOUNDS = (-30 * _DAY, -7 * _DAY, -_DAY, -_HOUR, 0, _HOUR, _DAY, 7 * _DAY, 30 * _DAY, 90 * _DAY)
@@ -151,6 +151,7 @@ class BreakdownJob(TableJob[BreakdownParameters]):
     def prepare(self) -> None:
         """Select the fields to read."""
         self.fields = self.parameters.fields
+        self._domain_of_host = DomainRules.from_conf(self.conf).domain_of_host
 
     @property
     def reduce_steps(self) -> int:  # type: ignore[override]
@@ -204,7 +205,7 @@ class BreakdownJob(TableJob[BreakdownParameters]):
             case "host":
                 return (unreverse_host(reversed_host_of_key(key)),)
             case "domain":
-                return (domain_of_host(unreverse_host(reversed_host_of_key(key))),)
+                return (self._domain_of_host(unreverse_host(reversed_host_of_key(key))),)
             case "depth":
                 return (_get_depth(page),)
             case "next":

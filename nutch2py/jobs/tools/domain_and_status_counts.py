@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.jobs.job_context import open_job
@@ -19,7 +20,7 @@ from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, WebPage
 from nutch2py.table import TableQuery
 from nutch2py.url.keys import reversed_host_of_key, unreverse_host
-from nutch2py.url.url_parts import domain_of_host, suffix_of_host
+from nutch2py.url.url_parts import DomainRules
 
 UNFETCHED_LABEL = "UNFETCHED"
 _FETCHED_LABELS = ("FETCHED", "NOT_FETCHED")
@@ -29,21 +30,21 @@ MAX_BUFFERED_NAMES = 50_000
 _FETCHED_STATUSES = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
 
 
-def _suffix_of(host: str) -> str:
-    return suffix_of_host(host) or host
+def _suffix_of(domains: DomainRules, host: str) -> str:
+    return domains.suffix_of_host(host) or host
 
 
-def _top_level_of(host: str) -> str:
-    return _suffix_of(host).rpartition(".")[2] if suffix_of_host(host) else host
+def _top_level_of(domains: DomainRules, host: str) -> str:
+    return _suffix_of(domains, host).rpartition(".")[2] if domains.suffix_of_host(host) else host
 
 
-GROUPINGS: dict[str, Callable[[str], str]] = {
-    "host": lambda host: host,
-    "domain": domain_of_host,
+GROUPINGS: dict[str, Callable[[DomainRules, str], str]] = {
+    "host": lambda _, host: host,
+    "domain": lambda domains, host: domains.domain_of_host(host),
     "suffix": _suffix_of,
     "tld": _top_level_of,
 }
-"""Groupings, with the function from a host to its group; an IP address is its own group."""
+"""Groupings, with the function from the rules of domains and a host to its group; an IP address is its own group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,8 @@ class DomainStatsJob(TableJob[DomainStatsParameters]):
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Yield the row counts of a split by name."""
-        kind, group_of = self.parameters.kind, GROUPINGS.get(self.parameters.group_by, str)
+        kind, grouping = self.parameters.kind, GROUPINGS.get(self.parameters.group_by, GROUPINGS["host"])
+        group_of = partial(grouping, DomainRules.from_conf(self.conf))
         counts: Counter[str] = Counter()
         for key, page in pages:
             if kind == "protocol":

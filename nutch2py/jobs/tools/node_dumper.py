@@ -20,7 +20,7 @@ from nutch2py.support.atomic_files import atomic_write
 from nutch2py.support.reporting import log_line, print_output
 from nutch2py.table import TableQuery
 from nutch2py.url.keys import reversed_host_of_key, unreverse_host, url_or_key
-from nutch2py.url.url_parts import domain_of_host
+from nutch2py.url.url_parts import DomainRules
 
 NodeValue = Literal["inlinks", "outlinks", "scores"]
 _FIELD_BY_VALUE = {"inlinks": WebPage.inlinks, "outlinks": WebPage.outlinks, "scores": WebPage.score}
@@ -50,6 +50,7 @@ class NodeDumperJob(TableJob[NodeDumperParameters]):
 
     def prepare(self) -> None:
         """Select the field to read."""
+        self._domain_of_host = DomainRules.from_conf(self.conf).domain_of_host
         self.fields = frozenset({_FIELD_BY_VALUE[self.parameters.value]})
 
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
@@ -61,7 +62,7 @@ class NodeDumperJob(TableJob[NodeDumperParameters]):
         buffer: dict[str, float] = {}
         for value, key in values:
             host = unreverse_host(reversed_host_of_key(key))
-            name = domain_of_host(host) if self.parameters.group == "domain" else host
+            name = self._domain_of_host(host) if self.parameters.group == "domain" else host
             buffer[name] = value if name not in buffer else self._aggregate(buffer[name], value)
             if len(buffer) >= _MAX_BUFFERED_NAMES:
                 yield from buffer.items()

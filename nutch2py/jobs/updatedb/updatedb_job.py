@@ -9,7 +9,7 @@ a score is added only once, however often the job is killed.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -51,7 +51,7 @@ from nutch2py.schedule.fetch_transition import TRANSITION_FIELDS, TransitionLimi
 from nutch2py.scoring.scoring_filters import ScoringFilters
 from nutch2py.support.clock import now_ms
 from nutch2py.url.keys import reverse_url, unreverse_url
-from nutch2py.url.url_parts import domain_of
+from nutch2py.url.url_parts import DomainRules
 
 UNKNOWN_DISTANCE = 2147483647  # distance of a page that has none
 _ROWS_PER_READ = 500  # rows looked up at once
@@ -86,7 +86,7 @@ def _get_links(page: WebPage) -> tuple[list[ScoredLink], int]:
     return [make_scored_link((url, anchor or "", 0.0, distance)) for url, anchor in targets], len(outlinks)
 
 
-def _iter_own_sitemaps(source: str, page: WebPage) -> Iterator[str]:
+def _iter_own_sitemaps(source: str, page: WebPage, domain_of: Callable[[str], str]) -> Iterator[str]:
     """Yield the row keys of the sitemaps in the domain of a page that its robots.txt or sitemap index names.
 
     Those of other domains are links and nothing else: a site must not decide that pages of others are no pages.
@@ -118,6 +118,7 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
     def prepare(self) -> None:
         """Load the scoring filters and the schedule."""
         conf = self.conf
+        self.domain_of = DomainRules.from_conf(conf).domain_of
         self.mark = mark_condition(Mark.GENERATE, self.parameters.batch_id)
         self.allows_additions = conf.get_bool("db.update.additions.allowed", True)
         self.max_inlinks = conf.get_int("db.update.max.inlinks", 10000)
@@ -159,7 +160,7 @@ class DbUpdaterJob(TableJob[UpdateDbParameters]):
                     yield target, f"{inverted.prefix}{value}{inverted.suffix}"
             elif inverted.targets:
                 yield "", encode_sorted_lines(*inverted)
-            for target in _iter_own_sitemaps(source, page):
+            for target in _iter_own_sitemaps(source, page, self.domain_of):
                 yield target, SITEMAP_KIND
             self.count("updatedb", "links", len(links))
         self.count("updatedb", "malformed_links", malformed)

@@ -18,7 +18,7 @@ from nutch2py.support.bounded_cache import BoundedDict, bounded_cache
 from nutch2py.url.filters.regex_url_filter import RegexURLFilter
 from nutch2py.url.filters.url_filters import MALFORMED, URLFilters
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
-from nutch2py.url.url_parts import domain_of_host, host_of
+from nutch2py.url.url_parts import DomainRules, host_of
 
 IGNORE_EXTERNAL_LINKS, IGNORE_INTERNAL_LINKS = "db.ignore.external.links", "db.ignore.internal.links"
 _MAX_OUTLINKS = "db.max.outlinks.per.page"
@@ -33,6 +33,7 @@ class OutlinkFilter:
     """The rules of one configuration, with a cache of recent results."""
 
     def __init__(self, conf: Configuration) -> None:
+        self._domain_of_host = DomainRules.from_conf(conf).domain_of_host
         self._url_filters = URLFilters(conf)
         self._outlink_normalizers = URLNormalizers(conf, "outlink")
         self._fetcher_normalizers = URLNormalizers(conf, "fetcher")
@@ -125,7 +126,7 @@ class OutlinkFilter:
             host = host_of(url)
         except ValueError:
             return None
-        return domain_of_host(host) if host and self._by_domain else host
+        return self._domain_of_host(host) if host and self._by_domain else host
 
 
 def _is_nutch_2_default(conf: Configuration) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.url.keys import unreverse_host
-from nutch2py.url.url_parts import domain_of_host
+from nutch2py.url.url_parts import DomainRules
 
 SLOW_PAGE_SECONDS = 1.0
 """Minimum CPU time of a counted page; also the limit of each page once the budget is used up."""
@@ -26,6 +26,7 @@ class DomainTimeBudget:
 
     def __init__(self, conf: Configuration, page_seconds: float) -> None:
         self.page_seconds = page_seconds
+        self._domain_of_host = DomainRules.from_conf(conf).domain_of_host
         self._max_seconds = conf.get_float("parser.domain.seconds", 300.0)
         self.used_seconds: dict[str, float] = {}
 
@@ -34,7 +35,7 @@ class DomainTimeBudget:
         if (
             not self.used_seconds
             or self._max_seconds < 0
-            or self.used_seconds.get(_domain_of_key(key), 0.0) <= self._max_seconds
+            or self.used_seconds.get(self._domain_of_key(key), 0.0) <= self._max_seconds
         ):
             return self.page_seconds
         return min(self.page_seconds, SLOW_PAGE_SECONDS) if self.page_seconds else SLOW_PAGE_SECONDS
@@ -43,14 +44,13 @@ class DomainTimeBudget:
         """Add the CPU time of a page."""
         if seconds <= SLOW_PAGE_SECONDS:
             return
-        domain = _domain_of_key(key)
+        domain = self._domain_of_key(key)
         self.used_seconds[domain] = self.used_seconds.get(domain, 0.0) + seconds
         if len(self.used_seconds) > MAX_DOMAINS:
             by_time = sorted(self.used_seconds, key=self.used_seconds.__getitem__)
             for known in by_time[: MAX_DOMAINS // 2]:
                 del self.used_seconds[known]
 
-
-def _domain_of_key(key: str) -> str:
-    """Return the domain of a row key."""
-    return domain_of_host(unreverse_host(key.partition(":")[0]))
+    def _domain_of_key(self, key: str) -> str:
+        """Return the domain of a row key."""
+        return self._domain_of_host(unreverse_host(key.partition(":")[0]))

@@ -15,7 +15,7 @@ from nutch2py.url.filters.regex_url_filter import SignedRule, parse_signed_rules
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.regex.regex_complexity import check_regex_complexity
 from nutch2py.url.rule_files import RuleFile, read_rules
-from nutch2py.url.url_parts import domain_of_host
+from nutch2py.url.url_parts import DomainRules
 
 _REPEAT = re.compile(r"[?*+]|\{[0-9]+(?:,[0-9]*)?\}")
 _CLASS = re.compile(r"\[(\^?)((?:\\.|[^\]\\])+)\]", re.DOTALL)
@@ -88,6 +88,7 @@ class AutomatonURLFilter(URLFilter):
     java_class = "org.apache.nutch.urlfilter.automaton.AutomatonURLFilter"
 
     def __init__(self, conf: Configuration) -> None:
+        self._domain_of_host = DomainRules.from_conf(conf).domain_of_host
         rules = read_rules(conf, "urlfilter.automaton", "automaton-urlfilter.txt")
         signed = [(rule, self._compile(rules, rule)) for rule in parse_signed_rules(rules)]
         check_regex_complexity(
@@ -109,17 +110,16 @@ class AutomatonURLFilter(URLFilter):
         scopes: set[str | None] | None = None
         for accepts, matches, scope in self._rules:
             if scope is not None:
-                scopes = scopes or _url_scopes(url)
+                scopes = scopes or self._url_scopes(url)
                 if scope not in scopes:
                     continue
             if matches(url):
                 return url if accepts else None
         return None
 
-
-def _url_scopes(url: str) -> set[str | None]:
-    try:
-        host = parse_url(url).host.lower()
-    except ValueError:
-        return {None}
-    return {None, host, domain_of_host(host)}
+    def _url_scopes(self, url: str) -> set[str | None]:
+        try:
+            host = parse_url(url).host.lower()
+        except ValueError:
+            return {None}
+        return {None, host, self._domain_of_host(host)}

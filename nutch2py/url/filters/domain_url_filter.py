@@ -12,18 +12,20 @@ from nutch2py.interfaces import URLFilter
 from nutch2py.url.idn import host_to_ascii
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.rule_files import read_rules
-from nutch2py.url.url_parts import domain_of_host, suffix_of_host
+from nutch2py.url.url_parts import DomainRules
 
 
 class _DomainSet:
     def __init__(self, conf: Configuration, prefix: str, default_file: str) -> None:
+        self._domains = DomainRules.from_conf(conf)
         rules = read_rules(conf, prefix, default_file)
-        self.names = frozenset(_host_to_ascii(line.strip().lower()) for _, line in rules.lines())
+        self.names: frozenset[str | None] = frozenset(_host_to_ascii(line.strip().lower()) for _, line in rules.lines())
 
     def contains(self, url: str) -> bool:
         """Return whether suffix, domain or host of the URL is listed; raise ValueError if it is malformed."""
         host = _host_to_ascii(parse_url(url).host.lower())
-        return host in self.names or domain_of_host(host) in self.names or suffix_of_host(host) in self.names
+        domains = self._domains
+        return not self.names.isdisjoint((host, domains.domain_of_host(host), domains.suffix_of_host(host)))
 
 
 def _host_to_ascii(host: str) -> str:

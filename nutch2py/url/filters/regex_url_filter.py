@@ -16,7 +16,7 @@ from nutch2py.url.java_url import parse_url
 from nutch2py.url.regex.regex_complexity import check_regex_complexity
 from nutch2py.url.regex.regex_prefilter import Prefilter, build_prefilter
 from nutch2py.url.rule_files import RuleFile, read_rules
-from nutch2py.url.url_parts import domain_of_host
+from nutch2py.url.url_parts import DomainRules
 
 
 class SignedRule(NamedTuple):
@@ -56,6 +56,7 @@ class RegexURLFilter(URLFilter):
     java_class = "org.apache.nutch.urlfilter.regex.RegexURLFilter"
 
     def __init__(self, conf: Configuration) -> None:
+        self._domain_of_host = DomainRules.from_conf(conf).domain_of_host
         rules = read_rules(conf, "urlfilter.regex", "regex-urlfilter.txt")
         signed = [(rule, self._compile(rules, rule)) for rule in parse_signed_rules(rules)]
         check_regex_complexity(conf, rules.name, ((f"line {rule.number}", pattern) for rule, pattern in signed))
@@ -88,7 +89,7 @@ class RegexURLFilter(URLFilter):
             host = parse_url(url).host.lower()
         except ValueError:
             host = ""
-        scopes = {None, host, domain_of_host(host)}
+        scopes = {None, host, self._domain_of_host(host)}
         for rule in self._rules:
             if rule.scope in scopes and rule.may_match(url, low) and rule.matches(url):
                 return url if rule.accepts else None
