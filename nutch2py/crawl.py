@@ -340,6 +340,6 @@ def _write_lines_file(lines: str | Path | Iterable[str]) -> Iterator[str]:
         lines = [*lines]
         for line in lines:
             if not isinstance(line, str):
-                raise UsageError(f"a line is {line!r:.100}, which is not text: give lines as str")
+                raise UsageError(f"a seed line is {line!r:.100}, not a str: decode it first")
         path.write_text("".join(f"{line.rstrip()}\n" for line in lines), encoding="utf-8")
         yield str(path)

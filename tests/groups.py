@@ -120,6 +120,17 @@ LONG = {
     "crawl_loop/test_resumed_crawl.py::test_crawl_stopped_at_any_job_completes": (
         "its last round and the jobs after it are"
     ),
+    **dict.fromkeys(
+        (
+            f"test_doc_blocks.py::test_page_runs_as_written[{page}]"
+            for page in ("index", "crawl", "report", "cron-and-systemd", "monitoring")
+        ),
+        "other pages run a crawl, and options are parsed",
+    ),
+    **dict.fromkeys(
+        (f"test_tutorials.py::test_tutorial_runs_as_written[{page}]" for page in ("first-cluster", "from-nutch-2")),
+        "their options are parsed, and tests of jobs on HBase and YARN run the same commands",
+    ),
     "parser/formats/test_growth.py::test_format_parser_time_is_linear_at_half_megabyte": "those of 32 KB are measured",
     "parser/test_real_trees.py::test_every_page_link_and_character_of_tree_is_parsed[linux-doc-6.1]": (
         "three other packages are read"

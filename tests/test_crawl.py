@@ -253,7 +253,7 @@ def test_api_errors_describe_the_problem(crawl: Crawl, tmp_path: Path) -> None:
     for job in (crawl.fetch, crawl.parse, crawl.updatedb, crawl.index):
         with pytest.raises(UnknownBatchError, match="there is no batch none"):
             job("none")
-        with pytest.raises(UsageError, match="BatchId not set"):
+        with pytest.raises(UsageError, match="no batch given"):
             job("")
     with pytest.raises(InputError):
         crawl.inject(tmp_path / "none")

@@ -155,19 +155,6 @@ def test_jobs_pages_describe_every_command(name: str) -> None:
     assert re.search(rf"nutch2py {name}\b", text)
 
 
-def test_command_examples_on_pages_use_existing_options() -> None:
-    wrong = []
-    for page in PAGES:
-        for block in re.findall(r"```\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-            for line in re.findall(r"^nutch2py (\S+)(.*)$", block, re.MULTILINE):
-                parser = all_command_parsers().get(line[0])
-                known = set(parser._option_string_actions) if parser else set()
-                options = re.findall(r"(?<![\w<-])--?[A-Za-z][\w-]*", line[1])
-                wrong += [f"{page.name}: {line[0]} {option}" for option in options if option not in known]
-                wrong += [] if parser else [f"{page.name}: {line[0]}"]
-    assert not wrong
-
-
 def test_man_page_is_complete_and_well_formed() -> None:
     path = DOCS / "nutch2py.1"
     text = path.read_text(encoding="utf-8").replace("\\-", "-")

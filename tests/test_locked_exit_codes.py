@@ -15,7 +15,7 @@ from nutch2py import errors
 PACKAGE = Path(nutch2py.__file__).parent
 _BUSY = re.compile(
     r"another (job|process)|(is|are) (at work|running on)|when no job does|cannot run at the same time|is alive"
-    r"|has taken its place"
+    r"|has taken it"
 )
 _OTHERWISE = {"lock_check.py": "the list of locks is damaged"}
 """Files with an error that names running jobs, but is not a conflict with them."""

@@ -108,7 +108,7 @@ def test_api_arguments_are_validated(conf: Configuration) -> None:
         crawl.fetch("b", threads=-1)
     with pytest.raises(UsageError, match=r"num_tasks is True"):
         crawl.fetch("b", num_tasks=True)
-    with pytest.raises(UsageError, match=r"a line is b'http://a/', which is not text"):
+    with pytest.raises(UsageError, match=r"a seed line is b'http://a/', not a str"):
         crawl.inject([b"http://a/"])  # type: ignore[list-item]
 
 
@@ -141,7 +141,7 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
     jobs += [lambda name: crawl.generate(batch_id=name)]
     jobs += [crawl.index] if batch_id != "-reindex" else []
     for job in jobs:
-        with pytest.raises(UsageError, match=re.escape(f"'{batch_id}' is no batch id")):
+        with pytest.raises(UsageError, match=re.escape(f"'{batch_id}' is not a batch id")):
             job(batch_id)
     assert not open_store(conf, WebPage).exists()
 
@@ -155,9 +155,9 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
         (["generate", "-adddays", "inf"], "'inf' is not a number of days from -36,500 to 36,500"),
         (["generate", "-batchId=-all"], "-all means every batch, and cannot be the id of one: give another"),
         (["generate", "-batchId", "\udcff"], r"the batch id '\udcff' is not UTF-8: give another"),
-        (["generate", "-batchId=-x"], "'-x' is no batch id, which begins with no '-': name a batch or -all"),
+        (["generate", "-batchId=-x"], "'-x' is not a batch id, which does not begin with '-': name a batch or -all"),
         *(
-            ([job, "-reindex"], "'-reindex' is no batch id, which begins with no '-': name a batch or -all")
+            ([job, "-reindex"], "'-reindex' is not a batch id, which does not begin with '-': name a batch or -all")
             for job in ("fetch", "parse", "updatedb")
         ),
         (["fetch", "b", "-threads", "-1"], "'-1' is not a whole number of 0 or more"),
@@ -179,7 +179,7 @@ def test_batch_id_starting_with_dash_is_rejected(conf: Configuration, tmp_path: 
         (["importtable", "none"], "cannot read the dump none: No such file or directory: name a file of exporttable"),
         (
             ["inject", "https://a.test/"],
-            "https://a.test/ is a URL, and not a file of them: write it into one, or give a list from a program",
+            "https://a.test/ is a URL, not a seed file: write the URL into a file and name the file",
         ),
         (["inject", "no\udcff"], "does not exist: name a file of URLs, one per line, or a folder of such files"),
     ],

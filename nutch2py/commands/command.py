@@ -121,6 +121,6 @@ def selected_batch(args: Arguments) -> str:
     words = [f"-{name}" for name in ("all", "reindex", "scores") if getattr(args, name, False)]
     given: list[str] = [each for each in (args.batch, *words) if each]
     if len(given) != 1:
-        problem = f"BatchId already set to '{given[0]}'!" if given else "BatchId not set (or -all not specified)!"
-        raise UsageError(problem)
+        problem = "no batch given: name a batch id, or -all; readdb -batches lists the open ones"
+        raise UsageError(f"{' and '.join(given)} exclude each other: give one of them" if given else problem)
     return given[0]

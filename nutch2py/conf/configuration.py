@@ -258,7 +258,7 @@ class Configuration:
         try:
             text.encode()
         except UnicodeEncodeError as error:  # a command-line argument in another encoding
-            raise ConfigurationError(f"what sets {name} is not UTF-8 ({text!a}): write it in UTF-8") from error
+            raise ConfigurationError(f"the value of {name} is not UTF-8 ({text!a}): write it in UTF-8") from error
         self._properties[name] = text
         self._origins.pop(name, None)
 

@@ -278,7 +278,8 @@ class JobRecorder:
         except Exception as error:  # noqa: BLE001 - the log must never fail the job
             if not self._has_warned and not self._is_quiet:
                 self._has_warned = True
-                warn(f"cannot write the job log ({redact(str(error), self._conf.secret_values())})")
+                reason = redact(str(error), self._conf.secret_values())
+                warn(f"cannot write the job log ({reason}): the job continues, and nutch2py jobs may not show it")
 
 
 @contextmanager

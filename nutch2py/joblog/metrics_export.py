@@ -46,7 +46,7 @@ def export_metrics(conf: Configuration, store: DataStore[DerivedRow]) -> None:
     try:
         text = render_exposition(_JobLogSource(store), crawl_id)
     except NutchError as error:
-        warn(f"cannot compute the metrics of this job ({error})")
+        warn(f"cannot compute the metrics of this job ({error}): none are exported")
         return
     if file:
         _write_metrics_file(conf.absolute(file), text)

@@ -39,7 +39,7 @@ def _store_row(store: DataStore[DerivedRow], key: str, value: Overview | TableSt
         with store.batch() as batch:
             batch.put(key, row)
     except NutchError as error:
-        warn(f"cannot store the overview of the crawl ({error})")
+        warn(f"cannot store the overview of the crawl ({error}): the control room shows the one before")
 
 
 def load_table_stats(store: DataStore[DerivedRow]) -> TableStats | None:

@@ -54,10 +54,10 @@ class BatchParameters(JobParameters):
         """Raise for an invalid batch id, and for a number out of its range."""
         super().__post_init__()
         if not self.batch_id:
-            raise UsageError("BatchId not set (or -all not specified)!")
+            raise UsageError("no batch given: name a batch id, or -all; readdb -batches lists the open ones")
         if self.batch_id.startswith("-") and self.batch_id not in self.all_batches_ids:
             others = " or ".join(("name a batch", *self.all_batches_ids))
-            raise UsageError(f"{self.batch_id!a} is no batch id, which begins with no '-': {others}")
+            raise UsageError(f"{self.batch_id!a} is not a batch id, which does not begin with '-': {others}")
         try:
             self.batch_id.encode()
         except UnicodeEncodeError as error:

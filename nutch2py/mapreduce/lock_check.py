@@ -141,8 +141,8 @@ def check_lock(token: str, open_store: Callable[[], DataStore[DerivedRow]], is_r
     store.clock.observe(found.clock)
     if not any(holder.token == token for holder in found.holders):
         raise LockLostError(
-            "this job did not renew its lock, and another has taken its place: nothing more is written; run it again "
-            "when readdb -batches shows no job at work"
+            "this job lost its lock: it was not renewed in time, and another job has taken it. Nothing more is "
+            "written; run the job again when readdb -locks lists no other"
         )
     if now is not None:
         LAST_SEEN[token] = now

@@ -136,9 +136,9 @@ def test_filtered_seeds_are_reported(site: ScriptedSite, folder: Path, capsys: p
             "-data hbase://h is not a folder: for another store, write -D storage.",
         ),
         (["https://a.test/", "-data", "embedded:d"], "-data embedded:d is not a folder"),
-        (["https://a.test/", "-data", "\udcff"], r"what sets storage.data.store is not UTF-8 ('embedded:\udcff')"),
-        (["https://a.test/", "-index", "http://\udcff"], "what sets solr.server.url is not UTF-8"),
-        (["https://a.test/", "-crawlId", "\udcff"], "what sets storage.crawl.id is not UTF-8"),
+        (["https://a.test/", "-data", "\udcff"], r"the value of storage.data.store is not UTF-8 ('embedded:\udcff')"),
+        (["https://a.test/", "-index", "http://\udcff"], "the value of solr.server.url is not UTF-8"),
+        (["https://a.test/", "-crawlId", "\udcff"], "the value of storage.crawl.id is not UTF-8"),
         (
             ["http://127.0.0.1:9/", *OPTIONS, "-data", "/dev/null"],
             (

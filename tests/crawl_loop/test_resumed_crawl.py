@@ -241,7 +241,7 @@ def test_crawl_with_lost_lock_starts_no_further_job(
     site.on("/", page(text="harbour"))
     words = ["crawl", site.url("/"), *OPTIONS]
     assert main([*words, "-D", "crawl.lock.lease=0.001"]) == 6
-    assert "another has taken its place" in capsys.readouterr().err
+    assert "another job has taken it" in capsys.readouterr().err
     monkeypatch.undo()
     monkeypatch.chdir(folder)
     assert [batch.state for batch in Crawl(configuration(folder)).batches()] == ["parsed"]

@@ -415,7 +415,8 @@ def test_failing_log_does_not_fail_job(
             pass
         with pytest.raises(StoreError, match="of the job"), open_job(conf, lock_scopes.INJECT):
             raise StoreError("of the job")
-    assert warnings == ["cannot write the job log (of the log)"] * 2
+    expected = "cannot write the job log (of the log): the job continues, and nutch2py jobs may not show it"
+    assert warnings == [expected] * 2
 
 
 def test_reading_log_takes_no_lock_and_creates_nothing(tmp_path: Path) -> None:

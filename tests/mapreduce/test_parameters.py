@@ -57,7 +57,7 @@ def test_jobs_set_only_documented_properties() -> None:
 
 
 def test_missing_batch_id_is_rejected() -> None:
-    with pytest.raises(UsageError, match="BatchId not set"):
+    with pytest.raises(UsageError, match="no batch given"):
         BatchParameters(batch_id="")
     asked = FetchParameters(batch_id="b")
     with pytest.raises(FrozenInstanceError):

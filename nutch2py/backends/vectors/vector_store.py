@@ -141,7 +141,7 @@ class VectorStore:
         except sqlite3.OperationalError as error:
             raise self._write_error(error) from error
         except sqlite3.DatabaseError as error:
-            warn(f"{self.path} is damaged ({error}): it is made again; index -reindex encodes the other pages")
+            warn(f"{self.path} is damaged ({error}): creating a new one; run index -reindex to encode all pages")
             self.path.unlink(missing_ok=True)
             try:
                 self._write(vectors, keys)

@@ -43,7 +43,7 @@ class FeedParser(DocumentParser):
         for event in xml_events(content, page.headers.get("Content-Type")):
             reader.handle_event(event)
         if not reader.root:
-            raise UnreadableDocumentError("no XML")
+            raise UnreadableDocumentError("not XML")
         reader.finish()
 
 
@@ -214,5 +214,5 @@ class XmlParser(DocumentParser):
                 inside = event.kind == "start" and event.name == "title"
                 words.append("\n" if event.kind == "end" else " ")
         if not seen:
-            raise UnreadableDocumentError("no XML")
+            raise UnreadableDocumentError("not XML")
         document.add_text("".join(words))

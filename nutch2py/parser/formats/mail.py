@@ -96,7 +96,7 @@ class MailParser(DocumentParser):
         """Read a message; ``inner``: whether it is embedded in another one, which then sets title and author."""
         found = [(name, decode_header_words(message.get(name))) for name in _READ_HEADERS]
         if not message.keys() and not isinstance(message.get_payload(), str):
-            raise UnreadableDocumentError("no message")
+            raise UnreadableDocumentError("not a mail message")
         for name, value in found:
             document.add_text(value)
             label = {"Subject": "title", "From": "dc:creator"}.get(name, f"Message-{name}")

@@ -66,7 +66,7 @@ class ElasticSearcher(ServerSearcher):
                 found = self._find(request._replace(start=0, rows=0))
                 if found.total > request.start:
                     reason = f"results after the first {_MAX_RESULT_WINDOW:,}"
-                    raise QueryError(f"{reason} of {self.url} need a cursor", f"{reason} need a cursor")
+                    raise QueryError(f"{reason} of {self.url} require a cursor", f"{reason} require a cursor")
                 return found
             rows = _MAX_RESULT_WINDOW - request.start
         body: dict[str, Any] = {

@@ -63,7 +63,7 @@ class FastURLFilter(URLFilter):
             if word in {"Host", "Domain"}:
                 current = (self._hosts if word == "Host" else self._domains).setdefault(value, [])
             elif current is None:
-                raise rules.error(number, f"{word} is before any Host or Domain")
+                raise rules.error(number, f"{word} needs a Host or Domain line before it")
             else:
                 matches = None
                 if value not in _CATCH_ALL:

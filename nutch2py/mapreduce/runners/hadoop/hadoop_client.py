@@ -222,7 +222,7 @@ def download_input(conf: Configuration, path: str) -> Iterator[Path]:
         yield Path(path).absolute()
         return
     if path.lower().startswith(("http://", "https://", "ftp://")):
-        raise InputError(f"{path} is a URL, and not a file of them: write it into one, or give a list from a program")
+        raise InputError(f"{path} is a URL, not a seed file: write the URL into a file and name the file")
     with temp_dir("input") as folder:
         copy = folder / "input"
         HadoopClient.from_conf(conf).run_fs(

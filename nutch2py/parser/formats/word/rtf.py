@@ -59,7 +59,7 @@ class RtfParser(DocumentParser):
     def read(self, content: bytes, document: ParsedDocument, page: WebPage) -> None:
         """Read a file."""
         if b"{\\rtf" not in content[:1024]:
-            raise UnreadableDocumentError("no RTF")
+            raise UnreadableDocumentError("not RTF")
         _RtfReader(document).read(content)
 
 
