@@ -5,7 +5,7 @@ The language after the fence says what a block is:
 - ``console``: commands after ``$``, with their output. They run as written, and the output must match.
 - ``sh``: commands of a reference page. They are parsed, and their options, properties and scripts must exist.
 - ``text``: a synopsis, a file or output. Options after ``nutch2py`` must exist.
-- ``python``, ``xml``, ``json``, ``toml``, ``javascript``, ``html``: parsed; names of ours must exist.
+- ``python``, ``xml``, ``json``, ``toml``, ``yaml``, ``javascript``, ``html``: parsed; names of ours must exist.
 
 A line ``<!-- not run: REASON -->`` before a console block says why its commands are parsed only.
 """

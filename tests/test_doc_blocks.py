@@ -17,6 +17,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 
 from nutch2py.cli import all_command_parsers
 from tests.doc_blocks import Block, Step, blocks, commands, run, simple_commands, steps, steps_to_run
@@ -24,7 +25,7 @@ from tests.installed_wheel import environment, install
 from tests.site.examples import example_hosts
 from tests.test_docs import DEFAULTS, DOCS, PAGES, ROOT
 
-LANGUAGES = {"console", "sh", "text", "python", "xml", "json", "toml", "javascript", "html"}
+LANGUAGES = {"console", "sh", "text", "python", "xml", "json", "toml", "javascript", "html", "yaml"}
 STEPS = [ROOT / "README.md", DOCS / "index.md", DOCS / "install.md", *sorted((DOCS / "how-to").glob("*.md"))]
 """Pages of steps: all commands run, but for blocks with a reason."""
 TUTORIALS = [*(DOCS / "tutorial").glob("*.md")]
@@ -153,6 +154,8 @@ def test_data_blocks_parse_and_name_existing_properties() -> None:
         assert [name for name in names if name not in DEFAULTS] == [], where(page, block)
     for page, block in of("json"):
         assert json.loads(block.text), where(page, block)
+    for page, block in of("yaml"):
+        assert yaml.safe_load(block.text), where(page, block)
     for page, block in of("toml"):
         assert tomllib.loads(block.text), where(page, block)
     node = shutil.which("node")
