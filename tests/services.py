@@ -25,19 +25,52 @@ needs_spark = pytest.mark.skipif(
 )
 
 
+class _RemovalGuard:
+    """Runs a command when this process ends without having released the guard, by SIGKILL, too.
+
+    pytest-xdist kills its workers when a run is interrupted; their servers would run on.
+    """
+
+    _PROGRAM = (
+        "import subprocess, sys, time\n"
+        "if not sys.stdin.buffer.read(1):\n"
+        "    for attempt in range(3):\n"  # a start that was under way may go on for a moment
+        "        time.sleep(attempt)\n"
+        "        subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, check=False)\n"
+    )
+
+    def __init__(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-S", "-E", "-c", self._PROGRAM, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+
+    def release(self) -> None:
+        """End the guard: what it would have removed is gone."""
+        self._process.communicate(b"-")
+
+
 class Service:
     """An instance of a server; it can be stopped, killed and started again while a test runs."""
 
     kind = ""
     """As scripts/services calls it."""
     environment: dict[str, str] = {}  # noqa: RUF012
+    program = ROOT / "scripts" / "services"
 
     def __init__(self, name: str = "") -> None:
         self.name = name or f"test-{os.getpid()}-{int(time.time())}"
         self.endpoint = ""
+        self._guard: _RemovalGuard | None = None
+
+    def _command(self, action: str, *words: str) -> list[str]:
+        return [str(self.program), action, self.kind, "--instance", self.name, *words]
 
     def services(self, action: str, *words: str) -> str:
-        command = [str(ROOT / "scripts" / "services"), action, self.kind, "--instance", self.name, *words]
+        command = self._command(action, *words)
         environment = {**os.environ, **self.environment}
         done = subprocess.run(
             command, capture_output=True, encoding="utf-8", errors="replace", check=False, env=environment
@@ -46,6 +79,8 @@ class Service:
         return done.stdout.strip()
 
     def start(self, *parts: str) -> None:
+        """Start the parts that do not run; the server is removed when the tests end, however they end."""
+        self._guard = self._guard or _RemovalGuard(self._command("remove"))
         self.endpoint = self.services("start", *parts)
 
     def stop(self, *parts: str) -> None:
@@ -61,6 +96,9 @@ class Service:
 
     def remove(self) -> None:
         self.services("remove")
+        if self._guard is not None:
+            self._guard.release()
+            self._guard = None
 
     @property
     def folder(self) -> Path:

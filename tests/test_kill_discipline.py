@@ -95,6 +95,7 @@ def test_tests_kill_only_through_kills() -> None:
         "tests.indexer.test_score_updates: os.kill",  # the process itself, at a step; its exit code is checked
         *["tests.kill.points: os.killpg", *["tests.kill.points: os.kill"] * 3],  # which note where they strike
         "tests.kill.test_harness: os.kill",  # of the process itself, which takes it
+        "tests.control_room.test_actions: os.kill",  # of a crawl, which is seen to end
         "tests.counted_kills: os.killpg",
         "tests.counted_kills: os.kill",
         "tests.mapreduce.test_hadoop_settings: process.send_signal",  # which is to have no effect
@@ -108,6 +109,7 @@ def test_tests_kill_only_through_kills() -> None:
         "tests.crawl_loop.test_crawl_command: process.send_signal",  # at a page under way; its exit code is checked
         *["tests.scrapy_projects.test_hostile_projects: spider.send_signal"] * 2,
         "tests.scrapy_projects.test_tutorial: spider.send_signal",  # at a page that is under way: its server knows
+        "tests.server.test_foreign_origin: process.kill",  # a relay, which keeps nothing
         "tests.server.test_serve: process.send_signal",  # of the server, its exit code and last line are checked
         "tests.server.test_serve: process.kill",
         "tests.soak.soak_run: process.kill",  # that of a process which may have ended
