@@ -62,6 +62,13 @@ LONG = {
     ),
     "users/test_cron_job.py::test_rest_requests_replace_crawl_script[OurPaths]": "the paths of Nutch, on the same jobs",
     "users/test_sick_crawl.py::test_doctor_robots_txt_denying_our_agent_is_reported": "robots.txt denies everything",
+    **dict.fromkeys(
+        (
+            f"jobs/test_taken_over_intranet.py::test_taken_over_intranet_survives_weeks_of_local_failures[month-{jobs}]"
+            for jobs in ("jobs-continue", "jobs-stop")
+        ),
+        "twelve days contain the same failures",
+    ),
     "jobs/test_due_scan.py::test_due_index_chooses_same_rows_as_full_scan[200]": "fewer random tables are tried",
     "jobs/test_due_scan_hbase.py::test_due_index_chooses_same_rows_as_full_scan[50]": "fewer random tables are tried",
     "jobs/test_batch_lists_hbase.py::test_hbase_long_list_is_split_and_deleted[50]": "a list is long by its size alone",
@@ -102,7 +109,7 @@ LONG = {
             f"jobs/test_taken_over_recording.py::test_table_of_nutch_survives_thirty_days_of_local_failures[{jobs}]"
             for jobs in ("jobs-continue", "jobs-stop")
         ),
-        "the jobs run on five of the thirty days; a table of our own is taken over on each",
+        "the jobs run on five of the thirty days; a table of our own is taken over on each of twelve",
     ),
     "jobs/test_unreadable_rows.py::test_every_job_skips_unreadable_rows[local]": "inline goes the same way",
     "mapreduce/test_hadoop.py::test_plugin_failures_over_limit_end_job_with_exit_code_7": (
