@@ -116,7 +116,8 @@ PLAIN_ZERO = words("""
     deduplication.simhash.threshold elastic.bulk.close.timeout elastic.exponential.backoff.millis
     elastic.exponential.backoff.retries fetcher.bandwidth.target fetcher.exceptions.per.queue.clear.after
     fetcher.exceptions.per.queue.delay fetcher.follow.outlinks.depth fetcher.follow.outlinks.num.links
-    fetcher.max.retry.after fetcher.max.trouble.per.queue fetcher.min.crawl.delay
+    fetcher.hold.seconds fetcher.max.retry.after fetcher.max.trouble.per.queue fetcher.min.crawl.delay
+    fetcher.tail.seconds
     fetcher.redirect.dedupcache.seconds fetcher.redirect.dedupcache.size fetcher.server.delay
     fetcher.server.min.delay fetcher.threads.slow.after fetcher.threads.start.delay
     fetcher.throughput.threshold.check.after fetcher.throughput.threshold.pages generate.min.interval

@@ -134,7 +134,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     """,
     _SECONDS_OR_MINUS_ONE: """
         http.time.limit parser.timeout sitemap.parser.timeout fetcher.max.retry.after fetcher.max.trouble.per.queue
-        parser.domain.seconds
+        fetcher.hold.seconds fetcher.tail.seconds parser.domain.seconds
     """,
     NumberRange(0, 1_000_000, True): "joblog.keep",
     NumberRange(0, 10_000_000, True): "search.log.keep.entries",

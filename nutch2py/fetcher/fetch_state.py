@@ -29,7 +29,8 @@ class FetchReport:
             ``FetcherStatus``; ``ROBOTS_DENIED`` and ``ROBOTS_DENIED_MAXCRAWLDELAY``; ``LOCAL_FAILURE``; items deferred
             to a later batch (``HitByTimeLimit-QueueFeeder``, ``HitByTimeLimit-Queues``, ``hitByThrougputThreshold``,
             ``AboveExceptionThresholdInQueue``, ``AboveMaxRetryAfter``, ``AboveMaxPagesInQueue``,
-            ``AboveMaxTroubleInQueue``, ``robots_defer_visits_dropped``); failures by kind (``exception_timeout``, …).
+            ``AboveMaxTroubleInQueue``, ``HostHeld``, ``LastHosts``, ``robots_defer_visits_dropped``); failures by kind
+            (``exception_timeout``, …).
         elapsed_seconds: Duration of the fetch.
         bytes: Total size of the content, in bytes.
         response_times: Response times in milliseconds.

@@ -106,8 +106,9 @@ def test_numbers_equal_table_and_job_log(crawl: Crawl, tmp_path: Path) -> None:
 
 
 def test_report_has_same_numbers(crawl: Crawl) -> None:
-    data = report_data(CrawlSnapshot.from_crawl(crawl))
-    (each,) = data["rounds"]  # type: ignore[misc, attr-defined]
+    rounds = report_data(CrawlSnapshot.from_crawl(crawl))["rounds"]
+    assert isinstance(rounds, list)
+    (each,) = rounds
     counts = [each[name] for name in ("generated", "fetched", "redirected", "gone", "failed", "not_fetched")]
     assert counts == [len(PAGES), 4, 2, GONE, RETRIED, 0]
 

@@ -142,6 +142,15 @@ class QueueFeeder:
         """Check for work: threads are free, or the queues were emptied."""
         self._wake_event.set()
 
+    @property
+    def has_read_all(self) -> bool:
+        """Whether all keys are read: those that are not in queues yet are spilled ones of their hosts."""
+        return not (self._has_more or self._pending)
+
+    def drop_spilled(self, queue_id: str) -> int:
+        """Drop the spilled keys of a queue; return their number."""
+        return self._spill.drop(queue_id) if queue_id in self._spill else 0
+
     def close(self) -> None:
         """Delete the spill file."""
         self._spill.close()

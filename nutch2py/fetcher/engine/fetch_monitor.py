@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 
 from nutch2py.fetcher.engine.fetch_limits import FetchLimits
+from nutch2py.fetcher.engine.fetch_tail import FetchTail
 from nutch2py.fetcher.fetch_state import FetchState
 
 LOG_INTERVAL = 5.0
@@ -25,6 +26,7 @@ class FetchMonitor:
     Args:
         state: Progress of the fetch.
         limits: Time limit and minimum throughput, which are checked between status lines.
+        tail: Ends a fetch that only waits for a few hosts.
         on_status: Receives the status line.
         is_waiting: Returns whether the run will progress on its own.
     """
@@ -33,10 +35,12 @@ class FetchMonitor:
         self,
         state: FetchState,
         limits: FetchLimits,
+        tail: FetchTail,
         on_status: Callable[[str], None],
         is_waiting: Callable[[], bool],
     ) -> None:
-        self._state, self._limits, self._on_status, self._is_waiting = state, limits, on_status, is_waiting
+        self._state, self._limits, self._tail, self._on_status = state, limits, tail, on_status
+        self._is_waiting = is_waiting
         self._started = time.monotonic()
         self._last_logged_at = self._started
         self._last_pages = self._last_bytes = 0
@@ -67,6 +71,7 @@ class FetchMonitor:
             await asyncio.sleep(min(STATUS_INTERVAL, LOG_INTERVAL))
             self._send_progress()
             self._limits.check_deadline()
+            self._tail.check()
             if time.monotonic() >= due:
                 due += LOG_INTERVAL
                 self._limits.check_throughput(self._log_status(self._state.options.threads))
@@ -91,7 +96,17 @@ class FetchMonitor:
             f"{len(state.queues):,} queues, {state.active_requests} active"
         )
         remaining = self._seconds_left(rate)
+        text += self._format_hold()
         return text + self._format_errors() + (f", {remaining:,.0f} s left" if remaining is not None else "")
+
+    def _format_hold(self) -> str:
+        """Return for which host a fetch without requests waits, how long and why."""
+        queue = None if self._state.active_requests else self._state.queues.next_queue()
+        seconds = 0.0 if queue is None else queue.next_fetch_time - self._state.queues.clock()
+        if queue is None or seconds < 1:
+            return ""
+        reason = f" ({queue.hold_reason})" if queue.held_until >= queue.next_fetch_time else ""
+        return f", waiting {seconds:,.0f} s for {queue.id}{reason}"
 
     def _format_errors(self) -> str:
         """Return the failures by kind, most frequent first."""

@@ -19,6 +19,7 @@ from nutch2py.fetcher.engine.extra_requests import ExtraRequestGate
 from nutch2py.fetcher.engine.feeder import QueueFeeder, RowSource
 from nutch2py.fetcher.engine.fetch_limits import FetchLimits, ThroughputThreshold
 from nutch2py.fetcher.engine.fetch_monitor import FetchMonitor
+from nutch2py.fetcher.engine.fetch_tail import FetchTail
 from nutch2py.fetcher.engine.queue_backoff import QueueBackoff
 from nutch2py.fetcher.engine.redirects import RedirectFollower
 from nutch2py.fetcher.engine.robots_policy import RobotsPolicy
@@ -139,6 +140,7 @@ class FetchRun:
         self._monitor = FetchMonitor(
             self.state,
             FetchLimits(self.state, ThroughputThreshold.from_conf(conf), self._wake, self._cancel_requests),
+            FetchTail(conf, self.state, lambda: self._feeder.has_read_all, self._drop_queue, self._wake),
             callbacks.on_status,
             self._is_waiting,
         )
@@ -188,6 +190,10 @@ class FetchRun:
         """Check for work after the queues were emptied."""
         self._feeder.wake()
         self._start_requests()
+
+    def _drop_queue(self, queue_id: str) -> int:
+        """Drop the waiting pages of a queue, in memory and on disk; return their number."""
+        return self.queues.close_queue_by_id(queue_id) + self._feeder.drop_spilled(queue_id)
 
     def close(self) -> None:
         """Store the fetched pages if the run was interrupted, and release the thread and the open files."""

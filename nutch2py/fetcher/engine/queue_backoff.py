@@ -95,7 +95,8 @@ class QueueBackoff:
             queue.failures_in_row += 1
             delay = self._exception_delay * 2 ** min(queue.failures_in_row - 1, 30)
             delay = max(0.0, min(delay, self._queues.forget_failures_after))
-            queue.next_fetch_time = max(queue.next_fetch_time, now) + delay
+            if delay > 0:
+                queue.hold(max(queue.next_fetch_time, now) + delay, "failures of the server")
         if self._max_exceptions < 0 or queue.exceptions < self._max_exceptions or queue.is_closed:
             return 0
         return self._queues.close_queue(item)

@@ -80,6 +80,8 @@ class FetchItemQueue:
     started_at: float = 0.0  # time of its first request
     trouble_seconds: float = 0.0  # time lost to failures and slow responses
     deferrals: int = 0
+    held_until: float = 0.0  # end of the time for which its server failed or asked to wait
+    hold_reason: str = ""
     booked_until: float = 0.0  # end of the delay after the last booked request
     is_scheduled: bool = False
     is_closed: bool = False
@@ -88,6 +90,18 @@ class FetchItemQueue:
     def size(self) -> int:
         """Number of waiting pages."""
         return len(self.items) - self.head
+
+    @property
+    def next_url(self) -> str:
+        """URL of the next waiting page, "" for none."""
+        item = self.items[self.head] if self.size else None
+        return "" if item is None else item.url
+
+    def hold(self, until: float, reason: str) -> None:
+        """Start no request before ``until``: the server failed, or asked to wait."""
+        if until > self.held_until:
+            self.held_until, self.hold_reason = until, reason
+        self.next_fetch_time = max(self.next_fetch_time, until)
 
     def take(self) -> FetchItem:
         """Remove and return the next page."""
@@ -137,6 +151,11 @@ class FetchItemQueues:
         self.total_size = 0
         self.has_bookings = False
 
+    @property
+    def host_count(self) -> int:
+        """Number of queues that have had pages, up to :data:`MAX_COUNTED_QUEUES`."""
+        return len(self.page_counts)
+
     def __len__(self) -> int:
         """Return the number of queues that have pages waiting or in progress."""
         return sum(1 for queue in self.queues.values() if queue.size or queue.in_progress)
@@ -183,8 +202,7 @@ class FetchItemQueues:
         queue = self.get_queue(item.queue_id, item.host_settings)
         if skip_counter := self.skip_counter(queue.id):
             return skip_counter
-        if self._max_pages >= 0:
-            self._count_page(queue.id)
+        self._count_page(queue.id)
         self.idle_queue_ids.pop(queue.id, None)
         queue.items.append(item)
         self.total_size += 1
@@ -248,6 +266,10 @@ class FetchItemQueues:
         """Whether any queue is ready."""
         return bool(self._ready_heap) and self._ready_heap[0][0] <= self.clock()
 
+    def next_queue(self) -> FetchItemQueue | None:
+        """Return the queue that becomes ready next, or None."""
+        return self._ready_heap[0][2] if self._ready_heap else None
+
     def next_ready_time(self) -> float | None:
         """Return the clock time at which the next queue becomes ready, or None."""
         return self._ready_heap[0][0] if self._ready_heap else None
@@ -292,7 +314,7 @@ class FetchItemQueues:
         now = self.clock()
         if queue.next_fetch_time <= now:  # else another item has already delayed the queue
             queue.deferrals += 1
-            queue.next_fetch_time = now + delay
+            queue.hold(now + delay, "robots.txt unavailable (5xx)")
         if queue.deferrals > retries:
             return self._clear_queue(queue, close=True) + 1
         queue.put_back(item)
@@ -316,19 +338,23 @@ class FetchItemQueues:
                 taken[queue.id] = removed
                 queue.items[keep:] = [item for item in later if item.redirect_chain]
                 self.total_size -= len(removed)
-                if self._max_pages >= 0:
-                    self.page_counts[queue.id] -= len(removed)
+                self.page_counts[queue.id] -= len(removed)
         return taken
 
     def delay_queue(self, item: FetchItem, delay: float) -> float:
         """Delay an item's queue by at least ``delay`` seconds; return the resulting delay."""
         queue, now = self.get_queue(item.queue_id), self.clock()
-        queue.next_fetch_time = max(queue.next_fetch_time, now + delay)
-        return queue.next_fetch_time - now
+        if delay > 0:
+            queue.hold(now + delay, "Retry-After of the server")
+        return max(queue.next_fetch_time, now) - now
 
     def close_queue(self, item: FetchItem) -> int:
         """Close an item's queue for this batch; return the number of dropped items."""
-        return self._clear_queue(self.get_queue(item.queue_id), close=True)
+        return self.close_queue_by_id(item.queue_id)
+
+    def close_queue_by_id(self, queue_id: str) -> int:
+        """Close a queue for this batch; return the number of dropped items."""
+        return self._clear_queue(self.get_queue(queue_id), close=True)
 
     def _clear_queue(self, queue: FetchItemQueue, close: bool) -> int:
         dropped = queue.size

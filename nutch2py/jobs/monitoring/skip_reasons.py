@@ -87,6 +87,10 @@ FETCH_REASONS = {
     "AboveMaxTroubleInQueue": SkipReason(
         f"{_DEFERRED}, server slow or failing for too long", "fetcher.max.trouble.per.queue"
     ),
+    "HostHeld": SkipReason(
+        f"{_DEFERRED}, their server failed or asked to wait while all other hosts were complete", "fetcher.hold.seconds"
+    ),
+    "LastHosts": SkipReason(f"{_DEFERRED}, of the last hosts with pages left", "fetcher.tail.seconds"),
     "HitByTimeLimit-QueueFeeder": SkipReason(f"{_DEFERRED}, fetch time limit reached", "fetcher.timelimit.mins"),
     "HitByTimeLimit-Queues": SkipReason(
         f"{_DEFERRED}, fetch time limit reached for queued URLs", "fetcher.timelimit.mins"
