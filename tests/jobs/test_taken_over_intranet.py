@@ -114,7 +114,8 @@ class Month(NamedTuple):
     dns_away: tuple[int, ...]
 
 
-SHORT, LONG = Month(12, range(2, 9), (10,)), Month(30, range(5, 12), (20,))
+PROXY_DEAD, DNS_AWAY = range(5, 12), (20,)
+SHORT, LONG = Month(12, range(2, 9), (10,)), Month(30, PROXY_DEAD, DNS_AWAY)
 """The proxy is dead for a week in both, which is longer than any number of retries."""
 
 
