@@ -10,6 +10,8 @@ import pytest
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
+from nutch2py.fetcher.output.page_updater import get_protocol_status
+from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.protocols.http_auth import CredentialStore
 from nutch2py.records.webpage import CrawlStatus, Mark
 from nutch2py.records.webpage import ProtocolStatusCode as Code
@@ -243,3 +245,19 @@ def test_host_with_silent_robots_txt_is_skipped(site: ScriptedSite, crawl: Crawl
     assert page.protocol_status is not None
     assert page.protocol_status.args[0].startswith("robots.txt: ")
     assert site.gets("/p") == 0
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        (b"/\xc3\xbc", "http://a.test/ü"),
+        (b"/\xe5\x8c\x97?q=\xf0\x9f\xa6\x80", "http://a.test/北?q=🦀"),
+        (b"//m\xc3\xbcnchen.test/", "http://münchen.test/"),
+        (b"/\xfc", "http://a.test/ü"),  # no UTF-8
+        (b"/%C3%BC", "http://a.test/%C3%BC"),
+    ],
+)
+@pytest.mark.parametrize("status", [301, 302, 304, 307, 308])
+def test_bytes_of_location_are_utf_8_where_they_can_be(status: int, location: bytes, target: str) -> None:
+    response = FetchResponse("http://a.test/p", status, [b"Location: " + location])
+    assert get_protocol_status("http://a.test/p", response).args == (target,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,31 @@ def test_rows_after_local_failures_keep_everything(
         assert (page.text, [*page.outlinks]) == (old.text, [*old.outlinks])
         assert Mark.GENERATE not in page.markers
     assert found(crawled) == documents
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({}, "http.filter.ipaddress.exclude"),  # as shipped
+        ({"http.filter.ipaddress.include": "192.0.2.0/24"}, "http.filter.ipaddress.include"),
+        ({"http.proxy.host": "127.0.0.1", "http.proxy.port": "{0}"}, "http.proxy.host"),
+        ({"http.dns.servers": "127.0.0.1:{0}", "http.dns.timeout": "0.1"}, "http.dns.servers"),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_first_crawl_from_python_says_which_property_prevents_it(
+    tmp_path: Path, dead_port: int, settings: dict[str, str], named: str
+) -> None:
+    warnings: list[str] = []
+    common = {"storage.embedded.map.size": MAP_SIZE, "http.agent.name": "x"}
+    given = common | {name: value.format(dead_port) for name, value in settings.items()}
+    with Crawl(f"embedded:{tmp_path / 'crawldata'}", given, on_warning=warnings.append) as crawl:
+        host = "127.0.0.1" if "ipaddress" in named else "host.test"
+        crawl.inject([f"http://{host}:{dead_port}/"])
+        batch = crawl.generate()
+        with pytest.raises(LocalFailuresError, match=re.escape(named)):
+            crawl.fetch(batch.batch_id)
+    assert [warning for warning in warnings if named in warning] != []
 
 
 @pytest.mark.parametrize(("share", "fails"), [("0.5", False), ("0.4", True), ("1", False), ("0", True)])
