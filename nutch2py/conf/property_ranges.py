@@ -112,7 +112,7 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
         db.max.outlinks.per.page db.max.outlink.length partition.url.seed http.url.limit hbase.client.keyvalue.maxsize
     """,
     _BYTES: """
-        search.response.max.bytes rest.body.max.bytes rest.audit.max.bytes
+        search.response.max.bytes index.response.max.bytes rest.body.max.bytes rest.audit.max.bytes
         rest.job.output.bytes rest.jobs.bytes rest.stored.bytes
         storage.buffer.write.bytes storage.embedded.map.size storage.import.line.bytes hbase.thrift.scan.bytes
         hbase.thrift.write.bytes fetcher.warc.size browser.bytes.limit browser.context.bytes http.robots.cache.bytes

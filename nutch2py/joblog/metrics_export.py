@@ -19,6 +19,7 @@ from nutch2py.table import DataStore
 
 _PUSH_TIMEOUT = 5.0  # seconds
 _MAX_REASON = 300  # characters of a response in a warning
+_READ_BYTES = 4096  # of a rejection
 
 
 class _JobLogSource(NamedTuple):
@@ -91,8 +92,9 @@ def _push_metrics(url: str, crawl_id: str, text: str) -> None:
     headers = {"Content-Type": CONTENT_TYPE_PLAIN_0_0_4}
     push_url = f"{url.rstrip('/')}{pushgateway_path(crawl_id)}"
     try:
-        response = requests.put(push_url, text.encode(), headers=headers, timeout=_PUSH_TIMEOUT)
-        problem = "" if response.ok else _describe_rejection(response.status_code, response.text)
+        with requests.put(push_url, text.encode(), headers=headers, timeout=_PUSH_TIMEOUT, stream=True) as response:
+            start = b"" if response.ok else next(response.iter_content(_READ_BYTES), b"")
+        problem = "" if response.ok else _describe_rejection(response.status_code, start.decode("utf-8", "replace"))
     except requests.RequestException as error:
         problem = type(error).__name__
     except ValueError as error:  # an invalid URL

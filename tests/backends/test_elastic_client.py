@@ -11,8 +11,9 @@ from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.indexer.writers.elastic_writer import ElasticIndexWriter, elastic_document_id
 from nutch2py.indexer.writers.server_writer import RequestRejectedError
+from nutch2py.search.engines.elastic_searcher import ElasticSearcher
 from tests.backends.failing_server import server
-from tests.backends.test_solr_client import unused_port
+from tests.backends.test_solr_client import ENDLESS, unused_port
 from tests.indexer.pages import doc
 
 BUSY = {"type": "rejected_execution_exception", "reason": "queue full"}
@@ -251,3 +252,28 @@ def test_document_without_id_is_reported():
     writer = ElasticIndexWriter(Configuration({}))
     with pytest.raises(IndexingError, match="has no field id"):
         writer.write(doc(""))
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_response_without_end_is_cut_and_named(kind):
+    with server(kind) as (url, seen):
+        made = client(url, max_response_bytes=500_000)
+        for ask in (
+            lambda: made.post_json("/_search", {}),
+            lambda: made.bulk(actions("a")),
+            made.refresh,
+            made.count_documents,
+        ):
+            with pytest.raises(IndexingError, match=r"at http://127\.0\.0\.1.* 500,000 bytes \(index\.response\.max"):
+                ask()
+        made.close()
+    assert len(seen) == 4  # not repeated
+
+
+def test_limit_of_responses_is_that_of_the_property(conf):
+    conf.set("index.response.max.bytes", "1000")
+    with server("endless") as (url, _):
+        conf.set("elastic.host", url.removesuffix("/solr/nutch"))
+        for use in (lambda: ElasticIndexWriter(conf).check(conf, {}), lambda: ElasticSearcher(conf).count()):
+            with pytest.raises(IndexingError, match=r"more than 1,000 bytes"):
+                use()

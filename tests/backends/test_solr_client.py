@@ -12,6 +12,8 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact_address
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.writers.solr_writer import SolrIndexWriter
+from nutch2py.jobs.index.solrdedup import solrdedup
+from nutch2py.search.engines.solr_searcher import SolrSearcher
 from tests.backends.failing_server import server
 from tests.indexer.pages import doc
 
@@ -301,3 +303,56 @@ def test_schema_resolves_renamed_fields():
     assert SCHEMA.unique_key == "key"
     assert list(SCHEMA.find_missing(EXPECTED_FIELDS)) == ["id", "url", "host", "title", "digest", "batchId"]
     assert list(SCHEMA.find_missing_required({"key"})) == ["shop"]
+
+
+ENDLESS = ("endless", "endless chunks", "endless gzip", "endless error")
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_response_without_end_is_cut_and_named(kind):
+    sent, limit = [0], 500_000
+    with server(kind, sent=sent) as (url, seen), client(url, max_response_bytes=limit) as solr:
+        for ask in (
+            lambda: solr.post_json("select", {"query": "x"}),
+            lambda: solr.get_json("schema"),
+            lambda: solr.search("x"),
+            lambda: solr.add([{"id": "1"}]),
+            solr.commit,
+        ):
+            with pytest.raises(IndexingError, match=r"Solr at http://127.* 500,000 bytes \(index\.resp"):
+                ask()
+    assert len(seen) == 5  # not repeated
+    assert sent[0] < 5 * 20_000_000  # what the sockets hold, and no more
+
+
+def test_response_that_drips_ends_in_time():
+    with (
+        server("endless drip") as (url, _),
+        client(url, timeout=0.3, max_retry_seconds=0.2) as solr,
+        pytest.raises(IndexingError, match="timed out"),
+    ):
+        solr.post_json("select", {"query": "x"})
+
+
+def test_response_of_the_limit_is_read():
+    body = b'{"response": {"numFound": 1, "docs": []}}'
+    for limit in (len(body), len(body) - 1):
+        with server((200, body)) as (url, _), client(url, max_response_bytes=limit) as solr:
+            if limit == len(body):
+                assert solr.post_json("select", {})["response"]["numFound"] == 1
+            else:
+                with pytest.raises(IndexingError, match="more than"):
+                    solr.post_json("select", {})
+
+
+def test_limit_of_responses_is_that_of_the_property(conf):
+    conf.set("index.response.max.bytes", "1000")
+    with server("endless") as (url, _):
+        conf.set("solr.server.url", url)
+        for use in (
+            lambda: SolrIndexWriter(conf).check(conf, {}),
+            lambda: SolrSearcher(conf).count(),
+            lambda: solrdedup(conf),
+        ):
+            with pytest.raises(IndexingError, match=r"more than 1,000 bytes"):
+                use()

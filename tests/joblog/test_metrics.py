@@ -28,6 +28,7 @@ from nutch2py.fetcher.stats.response_histograms import (
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.prometheus_metrics import render_exposition
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
+from tests.backends.failing_server import server
 from tests.conftest import ROOT
 from tests.jobs.crawl import properties, seeds, site
 
@@ -173,6 +174,16 @@ def test_failed_export_logs_warning(tmp_path: Path) -> None:
     assert len(warnings) == 2
     assert "cannot write the metrics to" in warnings[0]
     assert warnings[1].startswith("cannot push the metrics to http://127.0.0.1:9/ (ConnectionError)")
+
+
+def test_only_the_start_of_a_rejection_is_read(tmp_path: Path) -> None:
+    sent, warnings = [0], list[str]()
+    with server("endless error", sent=sent) as (url, _):
+        settings = {**properties(), "metrics.push.url": url}
+        with Crawl(f"embedded:{tmp_path}", settings, on_warning=warnings.append) as crawl:
+            crawl.inject(["http://127.0.0.1:9/"])
+    assert ["it rejected them with status 500" in warning for warning in warnings] == [True]
+    assert sent[0] < 20_000_000  # what the sockets hold
 
 
 def test_rejected_push_warns_with_reason(tmp_path: Path) -> None:

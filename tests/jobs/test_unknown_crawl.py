@@ -13,7 +13,8 @@ COMMANDS = (
     "readdb -stats", "readdb -url http://a.test/", "readdb -topN 3", "readdb -batches", "readdb -locks", "readhostdb",
     "readhostdb a.test", "readlinkdb -url http://a.test/", "domainstats host", "crawlcomplete host", "protocolstats",
     "nodedumper -inlinks", "webgraph -o {0}/graph", "exporttable {0}/table", "copytable embedded:{0}/copy",
-    "report -o {0}/report.html", "checktable", "jobs", "generate", "fetch -all", "fetch b", "parse -all", "updatedb -all",
+    "report -o {0}/report.html", "checktable", "jobs", "generate", "fetch -all", "fetch b", "parse -all",
+    "updatedb -all",
     "index -all", "clean", "dedup", "pagerank", "updatehostdb", "search words",
 )  # fmt: skip
 

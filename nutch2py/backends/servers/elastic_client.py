@@ -13,6 +13,7 @@ from urllib.parse import quote, urlsplit
 
 from nutch2py.backends.servers.index_schema import parse_number
 from nutch2py.backends.servers.server_retry import (
+    DEFAULT_RESPONSE_BYTES,
     RequestFailure,
     RequestRejectedError,
     RetryingClient,
@@ -69,10 +70,11 @@ class ElasticClient:
         index: Name of the index.
         auth: User name and password.
         ca_file: File of trusted certificates (PEM); "" for Python's defaults.
-        timeout: Seconds to wait for a response.
+        timeout: Seconds to wait for a response, and for its body.
         max_retry_seconds: See :class:`RetryingClient`.
         first_delay: Seconds before the first retry.
         max_overloads: Allowed number of 429 responses.
+        max_response_bytes: See :func:`open_bounded_session`.
 
     """
 
@@ -87,12 +89,14 @@ class ElasticClient:
         max_retry_seconds: float = 600.0,
         first_delay: float = 0.1,
         max_overloads: int = 10,
+        max_response_bytes: int = DEFAULT_RESPONSE_BYTES,
     ) -> None:
-        import requests
         from requests.auth import HTTPBasicAuth
 
+        from nutch2py.backends.servers.bounded_session import open_bounded_session
+
         self.index = index
-        self.session = requests.Session()
+        self.session = open_bounded_session(ELASTIC_SERVER_NAME, max_response_bytes, timeout)
         self._auth = None if auth is None else HTTPBasicAuth(auth[0].encode(), auth[1].encode())
         self._verify: bool | str = ca_file or True
         self._timeout = (_CONNECT_SECONDS, timeout)

@@ -7,13 +7,21 @@ import socket
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple, TypeVar
 
+from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact_address
 from nutch2py.errors import IndexingError, iter_causes
 from nutch2py.support.retry import ServiceRetry
 
 T = TypeVar("T")
 
+DEFAULT_RESPONSE_BYTES = 128 << 20
+"""Default of ``index.response.max.bytes``."""
 _MAX_SERVER_ERRORS = 3  # a fourth 500 in a row is a rejection of the request
+
+
+def max_response_bytes(conf: Configuration) -> int:
+    """Return ``index.response.max.bytes``."""
+    return conf.get_int("index.response.max.bytes", DEFAULT_RESPONSE_BYTES)
 
 
 class RequestFailure(NamedTuple):

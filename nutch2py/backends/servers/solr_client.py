@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nutch2py.backends.servers.index_schema import parse_number
 from nutch2py.backends.servers.server_retry import (
+    DEFAULT_RESPONSE_BYTES,
     RequestFailure,
     RequestRejectedError,
     RetryingClient,
@@ -50,7 +51,8 @@ class SolrClient:
     :class:`IndexingError` is raised. Repeating an update is harmless: documents are replaced by id. Other statuses
     raise :class:`SolrRejectedError`; 401 and 403 raise IndexingError at once.
 
-    ``timeout``: seconds to wait for a response. ``headers``: for every request. An object serves one thread.
+    ``timeout``: seconds to wait for a response, and for its body. ``headers``: for every request.
+    ``max_response_bytes``: see :func:`open_bounded_session`. An object serves one thread.
     """
 
     def __init__(
@@ -60,13 +62,15 @@ class SolrClient:
         headers: dict[str, str] | None = None,
         timeout: float = 120.0,
         max_retry_seconds: float = 600.0,
+        max_response_bytes: int = DEFAULT_RESPONSE_BYTES,
     ) -> None:
         import pysolr
-        import requests
+
+        from nutch2py.backends.servers.bounded_session import open_bounded_session
 
         logging.getLogger("pysolr").setLevel(logging.CRITICAL)  # it logs a traceback of errors that are handled here
         self.urls = [url.rstrip("/") for url in urls]
-        self.session: requests.Session = requests.Session()
+        self.session: requests.Session = open_bounded_session("Solr", max_response_bytes, timeout)
         self.session.headers.update(headers or {})
         self.session.hooks["response"].append(self._store_response)  # pysolr reports a response as text only
         self._last_response: requests.Response | None = None

@@ -19,7 +19,7 @@ from nutch2py.backends.servers.elastic_client import (
 )
 from nutch2py.backends.servers.elastic_mapping import ElasticMapping, read_index_definition
 from nutch2py.backends.servers.index_schema import collect_new_columns
-from nutch2py.backends.servers.server_retry import RequestRejectedError
+from nutch2py.backends.servers.server_retry import RequestRejectedError, max_response_bytes
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError, IndexingError
 from nutch2py.indexer.index_writers import WriterParameters, missing_id_error
@@ -142,6 +142,7 @@ class ElasticIndexWriter(ServerIndexWriter):
             max_retry_seconds=max_retry_seconds,
             first_delay=self.first_delay,
             max_overloads=self.max_overloads,
+            max_response_bytes=max_response_bytes(self._conf),
         )
 
     @property

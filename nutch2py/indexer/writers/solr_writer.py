@@ -10,7 +10,7 @@ from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.encoders.encoder_selection import require_no_encoder
 from nutch2py.backends.index_fields import TERMS_PREFIX
 from nutch2py.backends.servers.index_schema import collect_new_columns
-from nutch2py.backends.servers.server_retry import RequestRejectedError
+from nutch2py.backends.servers.server_retry import RequestRejectedError, max_response_bytes
 from nutch2py.backends.servers.solr_client import (
     SolrClient,
     SolrRejectedError,
@@ -103,7 +103,11 @@ class SolrIndexWriter(ServerIndexWriter):
         timeout, max_retry_seconds = conf.get_float("solr.timeout", 120.0), service_wait_seconds(conf)
         check = conf.get_bool("solr.schema.check", True)
         self._collections = [
-            _SolrCollection(SolrClient(urls, self.auth, self.headers, timeout, max_retry_seconds), self, check)
+            _SolrCollection(
+                SolrClient(urls, self.auth, self.headers, timeout, max_retry_seconds, max_response_bytes(conf)),
+                self,
+                check,
+            )
             for urls in resolve_solr_addresses(conf, self.url, self.server_type, self.collection)
         ]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from nutch2py.backends.servers.server_retry import max_response_bytes
 from nutch2py.backends.servers.solr_client import (
     SolrClient,
     SolrRejectedError,
@@ -40,6 +41,7 @@ def solrdedup(conf: Configuration) -> int:
             solr_credentials(conf),
             timeout=conf.get_float("solr.timeout", 120.0),
             max_retry_seconds=service_wait_seconds(conf),
+            max_response_bytes=max_response_bytes(conf),
         )
         try:
             deleted += _delete_duplicates(client)

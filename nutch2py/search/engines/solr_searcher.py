@@ -8,6 +8,7 @@ from typing import Any
 from nutch2py.backends.document_weights import DocumentWeights
 from nutch2py.backends.encoders.encoder_selection import require_no_encoder
 from nutch2py.backends.index_fields import SKETCH_FIELD, TERMS_PREFIX
+from nutch2py.backends.servers.server_retry import max_response_bytes
 from nutch2py.backends.servers.solr_client import (
     TOO_MANY_CLAUSES,
     SolrClient,
@@ -158,7 +159,13 @@ def open_solr_client(conf: Configuration) -> SolrClient:
     kind, collection = conf.get_trimmed("solr.server.type", "http"), conf.get_trimmed("solr.collection")
     urls = resolve_solr_addresses(conf, conf.get_trimmed("solr.server.url"), kind, collection)[0]
     timeout = min(conf.get_float("solr.timeout", 120.0), MAX_RESPONSE_SECONDS)
-    return SolrClient(urls, solr_credentials(conf), timeout=timeout, max_retry_seconds=MAX_RETRY_SECONDS)
+    return SolrClient(
+        urls,
+        solr_credentials(conf),
+        timeout=timeout,
+        max_retry_seconds=MAX_RETRY_SECONDS,
+        max_response_bytes=max_response_bytes(conf),
+    )
 
 
 def query_error(client: SolrClient, rejection: SolrRejectedError) -> NutchError:
