@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.formats.document_parser import (
@@ -15,6 +15,7 @@ from nutch2py.parser.formats.document_parser import (
     UnreadableDocumentError,
 )
 from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
+from nutch2py.parser.formats.pdf_limits import limit_pdf_content
 from nutch2py.parser.formats.pdf_text import PdfTextPage, read_page_text
 from nutch2py.parser.formats.unpack_budget import unpack_budget
 from nutch2py.records.webpage import WebPage
@@ -27,6 +28,7 @@ _PROPERTIES = {
 _LINE_END_HYPHEN = re.compile("[\x02\ufffe]\\r?\\n?")
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
 _MAX_LINKS = 10_000
+_MAX_OPTIONS = 1_000
 MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
 """Bookmarks read, and levels of them."""
 MAX_LINK_SCAN_CHARS = 20_000_000
@@ -56,7 +58,15 @@ class PdfAttachment(Protocol):
 class PdfDocument(Protocol):
     """A document: pypdfium2's ``PdfDocument``."""
 
+    formenv: object | None
+
     def __getitem__(self, number: int) -> PdfPage: ...
+
+    def get_formtype(self) -> int:
+        """Return the kind of the form, ``FORMTYPE_NONE`` without one."""
+
+    def init_forms(self) -> None:
+        """Prepare the form of the document, before any page is read."""
 
     def get_metadata_dict(self, *, skip_empty: bool) -> dict[str, str]:
         """Return the document information."""
@@ -86,14 +96,17 @@ class PdfParser(DocumentParser):
         from pypdfium2 import raw
 
         start = content.find(b"%PDF-", 0, 1024)
+        content = content[start:] if start > 0 else content
         try:
-            pdf = pdfium.PdfDocument(content[start:] if start > 0 else content)
+            pdf = pdfium.PdfDocument(limit_pdf_content(content, self.conf.get_int("parser.unpack.max.ratio", 100)))
             count = len(pdf)
         except pdfium.PdfiumError as error:
             if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
                 raise EncryptedDocumentError("the PDF needs a password") from None
             raise UnreadableDocumentError(f"PDF: {error}") from None
         try:
+            if pdf.get_formtype() == raw.FORMTYPE_ACRO_FORM:
+                pdf.init_forms()
             self._read_metadata(pdf, count, document)
             broken = 0
             for number in range(count):
@@ -130,26 +143,45 @@ class PdfParser(DocumentParser):
                     return
 
 
+class _Annotations(NamedTuple):
+    """What the annotations of a page say.
+
+    ``links``: target and area; ``notes``: label, text, and whether the page shows it; ``has_appearance``: whether an
+    annotation is drawn.
+    """
+
+    links: list[tuple[str, tuple[float, float, float, float]]]
+    notes: list[tuple[str, str, bool]]
+    has_appearance: bool
+
+
 def _read_page(pdf: PdfDocument, number: int, document: ParsedDocument) -> bool:
     import pypdfium2 as pdfium
+    from pypdfium2 import raw
 
     try:
         page = pdf[number]
-        text = page.get_textpage()
-        document.add_text(_LINE_END_HYPHEN.sub("", read_page_text(text)))
-        _read_annotations(pdf, page, text, document)
-        text.close()
+        annotations = _read_annotations(pdf, page)
+        # PDFium's text has no annotations: values of fields, captions of buttons and stamps become part of the page
+        if annotations.has_appearance and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
+            page.close()
+            page = pdf[number]
+        text_page = page.get_textpage()
+        text = _LINE_END_HYPHEN.sub("", read_page_text(text_page))
+        document.add_text(text)
+        _add_annotations(annotations, text, text_page, document)
+        text_page.close()
         page.close()
     except pdfium.PdfiumError:
         return False
     return True
 
 
-def _read_annotations(pdf: PdfDocument, page: PdfPage, text: PdfTextPage, document: ParsedDocument) -> None:
-    """Add the links of a page, with the covered text as anchors, and the texts of notes and form fields."""
+def _read_annotations(pdf: PdfDocument, page: PdfPage) -> _Annotations:
+    """Return links, notes and form fields of a page."""
     from pypdfium2 import raw
 
-    room, characters = MAX_LINK_SCAN_CHARS, max(0, text.count_chars())
+    found = _Annotations([], [], has_appearance=False)
     for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MAX_LINKS)):
         annotation = raw.FPDFPage_GetAnnot(page, index)
         if not annotation:
@@ -158,19 +190,58 @@ def _read_annotations(pdf: PdfDocument, page: PdfPage, text: PdfTextPage, docume
         if kind == raw.FPDF_ANNOT_LINK:
             link = raw.FPDFAnnot_GetLink(annotation)
             target = _action_uri(pdf, raw.FPDFLink_GetAction(link)) if link else ""
+            area = raw.FS_RECTF()
             if target:
-                area = raw.FS_RECTF()
-                anchor = ""
-                room -= characters
-                if room > 0 and raw.FPDFAnnot_GetRect(annotation, area):
-                    anchor = text.get_text_bounded(area.left, area.bottom, area.right, area.top, errors="ignore")
-                    room -= len(anchor)
-                document.add_link(target, anchor)
+                known = raw.FPDFAnnot_GetRect(annotation, area)
+                found.links.append((target, (area.left, area.bottom, area.right, area.top) if known else (0, 0, 0, 0)))
         elif kind != raw.FPDF_ANNOT_POPUP:
-            texts = [_annotation_string(annotation, key) for key in (b"Contents", b"V")]
-            if any(texts):  # prefix with the note's author or the field's name
-                document.add_text(": ".join(part for part in (_annotation_string(annotation, b"T"), *texts) if part))
+            is_drawn = bool(raw.FPDFAnnot_HasKey(annotation, b"AP"))
+            found = found._replace(has_appearance=found.has_appearance or is_drawn)
+            texts = [
+                _annotation_string(annotation, b"Contents"),
+                _chosen_options(pdf, annotation) or _annotation_string(annotation, b"V"),
+            ]
+            if text := ": ".join(filter(None, texts)):  # after the note's author or the field's name
+                found.notes.append((_annotation_string(annotation, b"T"), text, is_drawn))
         raw.FPDFPage_CloseAnnot(annotation)
+    return found
+
+
+def _chosen_options(pdf: PdfDocument, annotation: object) -> str:
+    """Return the labels of the options that are chosen in a list; their values are for programs."""
+    from pypdfium2 import raw
+
+    form = pdf.formenv
+    if form is None or raw.FPDFAnnot_GetFormFieldType(form, annotation) not in (
+        raw.FPDF_FORMFIELD_COMBOBOX,
+        raw.FPDF_FORMFIELD_LISTBOX,
+    ):
+        return ""
+    labels = []
+    for option in range(min(raw.FPDFAnnot_GetOptionCount(form, annotation), _MAX_OPTIONS)):
+        if raw.FPDFAnnot_IsOptionSelected(form, annotation, option):
+            size = raw.FPDFAnnot_GetOptionLabel(form, annotation, option, None, 0)
+            buffer = ctypes.create_string_buffer(size)
+            place = ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR))
+            raw.FPDFAnnot_GetOptionLabel(form, annotation, option, place, size)
+            labels.append(buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace"))
+    return ", ".join(labels)
+
+
+def _add_annotations(annotations: _Annotations, text: str, page: PdfTextPage, document: ParsedDocument) -> None:
+    """Add the links of a page, with the covered text as anchors, and notes that its text does not have."""
+    room, characters = MAX_LINK_SCAN_CHARS, max(0, page.count_chars())
+    for target, area in annotations.links:
+        anchor = ""
+        room -= characters
+        if room > 0 and area != (0, 0, 0, 0):
+            anchor = page.get_text_bounded(*area, errors="ignore")
+            room -= len(anchor)
+        document.add_link(target, anchor)
+    shown = " ".join(text.split()) if annotations.has_appearance else ""
+    for label, note, is_drawn in annotations.notes:
+        if not is_drawn or " ".join(note.split()) not in shown:
+            document.add_text(": ".join(filter(None, (label, note))))
 
 
 def _read_outline(pdf: PdfDocument, document: ParsedDocument) -> None:

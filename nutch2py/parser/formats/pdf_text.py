@@ -24,6 +24,7 @@ _MIN_GENERATED_SHARE, _MAX_GENERATED_SHARE = 0.25, 0.9
 _MAX_SINGLE_LETTER_SHARE = 1 / 3  # of a page's words that are single letters: with more, words are split
 _WORD_GAP = 0.25  # of the mean character width of the line so far: a wider gap is a space
 _DIGIT_GAP = 0.5  # digits are equally wide, so there is room next to a narrow one
+_SLANT = 0.2  # rise of a line in relation to its width
 _MAX_LINE_CHARS = 10_000
 
 
@@ -125,7 +126,9 @@ def _continues_line(last: PdfCharacter, char: PdfCharacter) -> bool:
 
 
 def insert_spaces(line: list[PdfCharacter]) -> list[PdfCharacter]:
-    """Return a line with spaces at wide gaps and where the file has them."""
+    """Return a line with spaces at wide gaps and where the file has them; a slanted line as PDFium has it."""
+    if _is_slanted(line):
+        return line
     out: list[PdfCharacter] = []
     width = count = 0.0
     for char in line:
@@ -145,6 +148,11 @@ def insert_spaces(line: list[PdfCharacter]) -> list[PdfCharacter]:
             count += 1
         out.append(char)
     return out
+
+
+def _is_slanted(line: list[PdfCharacter]) -> bool:
+    """Return whether a line rises or falls, as labels of a chart do: boxes of its characters overlap across gaps."""
+    return len(line) > 1 and abs(line[-1].bottom - line[0].bottom) > _SLANT * abs(line[-1].left - line[0].left)
 
 
 def split_by_height(line: list[PdfCharacter]) -> list[list[PdfCharacter]]:

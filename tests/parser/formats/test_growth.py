@@ -126,6 +126,15 @@ XML: dict[str, Shape] = {
     "text in pieces": text("x<b/>", "<rss><title>", "</title></rss>"),
 }
 PDF = s.pdf([b"BT /F 9 Tf (text) Tj ET"])
+DEFLATED_STREAM = b"9 0 obj<</Filter/FlateDecode>>stream\n%s\nendstream\nendobj\n" % PACKED
+
+
+def form(number: int) -> bytes:
+    """Return an object of a form that draws the next one."""
+    names = b"<</Subtype/Form/Resources<</XObject<</X %d 0 R>>>>>>" % (number + 1)
+    return b"%d 0 obj%sstream\n/X Do /X Do\nendstream\nendobj\n" % (number, names)
+
+
 SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
     "feed": (FeedParser, XML),
     "xml": (XmlParser, XML),
@@ -314,6 +323,13 @@ SHAPES: dict[str, tuple[type[Parser], dict[str, Shape]]] = {
                 lambda n, k: s.pdf([b"BT /F 9 Tf (" + b"text " * (n // 5) + b") Tj ET"], s.link("http://h.test/") * k),
                 90,
             ),
+            "objects": text("1 0 obj<</Length 1>>stream\n"),
+            "dictionaries": text("1 0 obj<<", tail=">>stream\n"),
+            "ends of dictionaries": text(">>stream\n", head="1 0 obj<<"),
+            "packed streams": many(lambda n: s.pdf([b""]) + DEFLATED_STREAM * n, len(DEFLATED_STREAM)),
+            "forms": many(lambda n: s.pdf([b""]) + b"".join(map(form, range(n))), 130),
+            "names of forms": text("/X 9 0 R", head="1 0 obj<</Subtype/Form/XObject<<", tail=">>>>stream\n/X Do"),
+            "drawn forms": text("/X Do ", "1 0 obj<</Subtype/Form/XObject<</X 2 0 R>>>>stream\n", "endstream"),
             "torn words": many(lambda n: s.pdf([b"BT /G 9 Tf " + b"<00410042> Tj " * n + b"ET"], **s.VERTICAL), 14),
             "from right to left": many(lambda n: s.pdf([b"BT /G 9 Tf " + b"(AB) Tj " * n + b"ET"], **HEBREW), 8),
             "heights": many(lambda n: s.pdf([b"BT /G 9 Tf " + b"0 9 Td (AB) Tj " * n + b"ET"], **HEBREW), 15),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Outlink, Parse
-from nutch2py.parser.formats import pdf
+from nutch2py.parser.formats import pdf, pdf_limits
 from nutch2py.parser.formats.pdf import PdfParser
 from nutch2py.parser.formats.pdf_text import PdfCharacter, insert_spaces, order_glyphs, split_by_height, split_lines
+from nutch2py.support.invariants import not_none
 from tests.parser.formats import samples
 from tests.parser.pages import fetched
 
@@ -134,3 +137,132 @@ def test_annotations_and_form_fields_are_labelled(conf: Configuration) -> None:
     assert (
         parse(samples.pdf([b"BT /F 9 Tf 20 700 Td (text) Tj ET"], notes), conf).text == "text\nAnn: a note\nname: value"
     )
+
+
+def test_slanted_lines_keep_words_apart(conf: Configuration) -> None:
+    """Labels of a chart at 60 degrees, on a page whose other lines are rebuilt."""
+    wide = b"".join(b"[(%s)-400] TJ " % word for word in b"words of a line that have wide gaps between them".split())
+    level = b"1 0 0 1 20 700 Tm (a line with spaces as most files have them, and more) Tj 1 0 0 1 20 650 Tm " + wide
+    labels = b"".join(b".5 .866 -.866 .5 %d 300 Tm (Feb %d, 2012) Tj " % (60 * n, n + 10) for n in range(1, 9))
+    found = parse(samples.pdf([b"BT /F 14 Tf " + level + labels + b"ET"]), conf).text
+    assert "words of a line that have wide gaps between them" in found
+    assert [f"Feb {n + 10}, 2012" in found for n in range(1, 9)] == [True] * 8
+
+
+def appearance(text: str, *, height: int = 20) -> bytes:
+    """Return a form that draws a text, as the appearance of an annotation."""
+    return stream(
+        b"/Type/XObject/Subtype/Form/BBox[0 0 200 %d]/Resources<</Font<</F 3 0 R>>>>" % height,
+        b"BT /F 9 Tf 2 5 Td (%s) Tj ET" % text.encode(),
+    )
+
+
+def stream(entries: bytes, content: bytes, *, packs: int = 0) -> bytes:
+    for _ in range(packs):
+        content = zlib.compress(content, 9)
+    if packs:
+        entries += b"/Filter[%s]" % b" ".join([b"/FlateDecode"] * packs)
+    return b"<<%s/Length %d>>stream\n%s\nendstream" % (entries, len(content), content)
+
+
+def test_shown_annotations_are_text_of_the_page(conf: Configuration) -> None:
+    """Buttons and stamps have no other text; a value that is shown is not repeated, a hidden one not shown."""
+    notes = (
+        "<</Type/Annot/Subtype/Widget/FT/Btn/Rect[9 9 209 29]/T(b)/AP<</N 11 0 R>>>>"
+        "<</Type/Annot/Subtype/Stamp/Rect[9 49 209 69]/AP<</N 12 0 R>>>>"
+        "<</Type/Annot/Subtype/FreeText/Rect[9 89 209 109]/Contents(shown words)/AP<</N 13 0 R>>>>"
+        "<</Type/Annot/Subtype/Stamp/F 2/Rect[9 129 209 149]/AP<</N 14 0 R>>>>"
+        "<</Type/Annot/Subtype/Link/Rect[9 700 99 720]/A<</S/URI/URI(http://a.test/)>>>>"
+    )
+    drawn = [appearance(text) for text in ("Press here", "Approved", "shown words", "hidden")]
+    found = parse(samples.pdf([b"BT /F 9 Tf 20 705 Td (text) Tj ET"], notes, more=[b"<<>>", *drawn]), conf)
+    assert found.text.split() == ["text", "Press", "here", "Approved", "shown", "words"]
+    assert found.outlinks == [Outlink("http://a.test/", "text")]
+
+
+def test_chosen_options_are_shown_by_label(conf: Configuration) -> None:
+    """What is stored is the value for programs; several options are an array, which is no string."""
+    colours = b"/Opt[[(x1)(Red)][(x2)(Green)][(x3)(Blue)]]>>"
+    lists = (
+        b"<</Type/Annot/Subtype/Widget/FT/Ch/Ff 2097152/Rect[0 0 9 9]/T(l)/V[(x1)(x3)]/I[0 2]%s" % colours,
+        b"<</Type/Annot/Subtype/Widget/FT/Ch/Ff 131072/Rect[0 0 9 9]/T(c)/Opt[[(y1)(Tea)][(y2)(Milk)]]/V(y2)>>",
+    )
+    content = samples.pdf([b"BT /F 9 Tf 20 700 Td (text) Tj ET"], "11 0 R 12 0 R", more=[b"<<>>", *lists])
+    content = content.replace(b"/Outlines 10 0 R", b"/AcroForm<</Fields[11 0 R 12 0 R]>>")
+    lines = parse(content, conf).text.splitlines()
+    assert "l: Red, Blue" in lines
+    assert {"text", "Milk"} <= set(lines)  # the one choice is drawn
+    assert not {"l: x1", "c: y2"} & set(lines)
+
+
+ENDLESS = {
+    "shown": b"(A) Tj " * 1_000_000,
+    "one array": b"[" + b"(A) -10 " * 1_000_000 + b"] TJ",
+    "moved": b"0 -1 Td (A) Tj " * 500_000,
+    "lines": b"0 0 m 9 9 l S " * 500_000,
+}
+
+
+@pytest.mark.parametrize("packs", [1, 2])
+@pytest.mark.parametrize("name", ENDLESS)
+def test_endless_operators_are_cut_and_what_came_before_is_kept(name: str, packs: int) -> None:
+    content = b"BT /F 9 Tf 20 700 Td (Hello) Tj " + ENDLESS[name] + b" ET"
+    data = samples.pdf([b""]).replace(b"<</Length 0>>stream\n\nendstream", stream(b"", content, packs=packs))
+    limited = pdf_limits.limit_pdf_content(data, 100)
+    assert len(limited) == len(data)
+    (cut,) = pdf_limits._iter_content_streams(limited)
+    kept, is_cut = not_none(pdf_limits._unpack(limited, cut, 0), "content")
+    assert not is_cut
+    assert content.startswith(kept.removesuffix(b"]TJ"))
+    assert 1 << 19 < len(kept) <= max(1 << 20, 100 * (cut.end - cut.start)) + 3
+    assert kept.endswith((b"Tj", b"TJ", b"S"))
+
+
+def test_cut_page_is_read(conf: Configuration) -> None:
+    content = b"BT /F 9 Tf 20 700 Td (Hello) Tj ET " + b"q Q " * 400_000
+    data = samples.pdf([b""]).replace(b"<</Length 0>>stream\n\nendstream", stream(b"", content, packs=1))
+    assert pdf_limits.limit_pdf_content(data, 100) is not data
+    assert parse(data, conf).text == "Hello"
+
+
+def form(number: int, drawn: bytes, content: bytes) -> bytes:
+    return stream(
+        b"/Type/XObject/Subtype/Form/BBox[0 0 600 800]/Resources<</Font<</F 3 0 R>>/XObject<<%s>>>>" % drawn,
+        b"BT /F 9 Tf 20 %d Td (form%d) Tj ET " % (700 - 10 * number, number) + content,
+        packs=1,
+    )
+
+
+def nested(*forms: bytes) -> bytes:
+    page = samples.pdf([b"BT /F 9 Tf 20 750 Td (page) Tj ET /X Do"], more=[b"<<>>", *forms])
+    return page.replace(b"/Resources<<", b"/Resources<</XObject<</X 11 0 R>>", 1)
+
+
+@pytest.mark.parametrize("width", [2, 3, 200])
+def test_forms_that_multiply_are_bounded(conf: Configuration, width: int) -> None:
+    """Forms that each draw the next one several times: 2 to the 30th power reads."""
+    content = nested(*(form(n, b"/X %d 0 R" % (12 + n), b"/X Do " * width) for n in range(30)), form(30, b"", b""))
+    words = parse(content, conf).text.split()
+    assert words[:2] == ["page", "form0"]
+    assert len(words) <= 2 + pdf_limits.MAX_FORM_READS * 30
+
+
+def test_form_that_draws_itself_is_read_once(conf: Configuration) -> None:
+    assert parse(nested(form(0, b"/X 11 0 R", b"/X Do /X Do")), conf).text.split() == ["page", "form0"]
+    circle = nested(form(0, b"/X 12 0 R", b"/X Do /X Do"), form(1, b"/X 11 0 R", b"/X Do /X Do"))
+    assert parse(circle, conf).text.split()[:3] == ["page", "form0", "form1"]
+
+
+def test_form_of_ambiguous_names_is_bounded(conf: Configuration) -> None:
+    """A name that stands twice, or in no dictionary here: any form may be meant."""
+    twice = nested(*(form(n, b"/X 40 0 R>>/XObject<</X %d 0 R" % (12 + n), b"/X Do " * 3) for n in range(30)))
+    assert parse(twice, conf).text.split()[:2] == ["page", "form0"]
+    away = [form(n, b"", b"/X Do " * 3).replace(b"/XObject<<>>", b"/XObject %d 0 R" % (41 + n)) for n in range(30)]
+    tables = [b"<</X %d 0 R>>" % (12 + n) for n in range(30)]
+    assert parse(nested(*away, *tables), conf).text.split()[:2] == ["page", "form0"]
+
+
+def test_usual_forms_are_unchanged() -> None:
+    first = form(0, b"/X 12 0 R/Y 13 0 R", b"/X Do /Y Do /X Do")
+    content = nested(first, form(1, b"/X 13 0 R", b"/X Do"), form(2, b"", b""))
+    assert pdf_limits.limit_pdf_content(content, 100) is content
