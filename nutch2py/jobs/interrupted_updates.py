@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import LockedError
+from nutch2py.errors import LockedError, PermissionDeniedError
 from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchRecord, BatchState
 from nutch2py.jobs.batches.update_journal import finish_interrupted_update
 from nutch2py.jobs.locking.job_lock import hold_job_lock
 from nutch2py.jobs.locking.lock_scopes import READ, UPDATEDB, LockScope, scopes_conflict
+from nutch2py.support.reporting import warn
 
 
 def finish_all_interrupted_updates(conf: Configuration) -> None:
@@ -24,7 +25,8 @@ def finish_interrupted_updates(
     When that lock is not available, a running job writes the journal, or works on the rows that it changes. A job with
     a scope that allows an updatedb of that batch then continues. It reads rows of which some are changed and some are
     not yet, as during any updatedb, and the holder of the lock or the next job finishes the journal. Any other job
-    would compute from rows that the journal is yet to change, and is rejected.
+    would compute from rows that the journal is yet to change, and is rejected. A reader that may not write in the table
+    shows it as it is, with a warning.
     """
     for record in records:
         if record.state != BatchState.APPLYING:
@@ -38,3 +40,7 @@ def finish_interrupted_updates(
         except LockedError:
             if scopes_conflict(scope.exclusive, scope.shared, update.exclusive, update.shared):
                 raise
+        except PermissionDeniedError as error:
+            if not scope.is_read_only:
+                raise
+            warn(f"the update of batch {record.batch_id} is incomplete, and this process cannot finish it ({error})")

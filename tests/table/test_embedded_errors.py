@@ -325,7 +325,8 @@ store = open_store(Configuration(), WebPage, "embedded:" + sys.argv[1])
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
-for work in (lambda: store.get("a"), store.create, store.drop):
+print(store.get("a").status)
+for work in (lambda: store.compare_and_set("a", WebPage.status, None, b"x"), store.drop):
     try:
         work()
     except StoreError as error:
@@ -348,8 +349,10 @@ def test_unwritable_folder_is_named_in_error():
             path.chmod(0o755 if path.is_dir() else 0o644)
         assert done.returncode == 0, done.stderr
         lines = done.stdout.splitlines()
+        assert lines[0] == "2"
         assert len(lines) == 3
-        assert all("cannot read and write in webpage" in line and "give this user the right" in line for line in lines)
+        assert all("cannot read or write in webpage" in line for line in lines[1:])
+        assert all("give this user the right" in line for line in lines[1:])
         assert store.get("a").status == 2
         store.close()
 
@@ -388,11 +391,12 @@ def test_missing_permission_is_not_reported_as_damage(closed):
         for path in (table, table / "content"):
             path.chmod(0o755)
         assert done.returncode == 0, done.stderr
-        assert "cannot read and write in webpage" in done.stderr, done.stderr
-        assert "give this user the right" in done.stderr
+        codes = [0, 0] if closed == "meta/lock.mdb" else [4, 4]  # reading needs no lock file
+        if codes != [0, 0]:
+            assert "cannot read or write in webpage" in done.stderr, done.stderr
+            assert "give this user the right" in done.stderr
         assert "restore" not in done.stdout + done.stderr
-        saved = 0 if closed == "meta/lock.mdb" else 4  # which reading past LMDB does not need
-        assert done.stdout.splitlines()[-1] == f"[4, {saved}]", done.stderr
+        assert done.stdout.splitlines()[-1] == str(codes), done.stderr
 
 
 def test_damaged_content_is_named_in_error(store):

@@ -43,8 +43,25 @@ def creation_lock(path: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def open_environment(path: Path, map_size: int) -> lmdb.Environment:
+def find_write_obstacle(path: Path) -> OSError | None:
+    """Return why this process cannot write in the environment in ``path``, None if it can.
+
+    A read-only disk and missing rights are told apart. Reading needs none of both: see :func:`open_environment`.
+    """
+    lock = path / _LOCK_FILE
+    for each in (path / "data.mdb", lock if lock.exists() else path):
+        if each.exists() and not os.access(each, os.W_OK):
+            is_read_only = os.statvfs(each).f_flag & os.ST_RDONLY
+            number = errno.EROFS if is_read_only else errno.EACCES
+            return OSError(number, os.strerror(number), str(each))
+    return None
+
+
+def open_environment(path: Path, map_size: int, *, is_read_only: bool = False) -> lmdb.Environment:
     """Open an LMDB environment with synchronous commits, and free the slots of dead readers.
+
+    With ``is_read_only`` it is opened without the lock file, which readers write, too. Then nothing keeps a writer from
+    reusing the pages that are read; the caller must check for that.
 
     A truncated file is rejected: LMDB would map it, and the process would die of SIGBUS at its end. So it would at a
     page of the lock file for which a full disk has no space.
@@ -57,6 +74,11 @@ def open_environment(path: Path, map_size: int) -> lmdb.Environment:
             raise DamagedFileError(f"{data} is missing") from None
         except DamagedFileError as error:
             raise DamagedFileError(f"{data}: {error}") from error
+    if is_read_only:
+        return lmdb.open(
+            str(path), map_size=map_size, max_dbs=_MAX_DATABASES, readonly=True, lock=False, readahead=False,
+            max_spare_txns=0,
+        )  # fmt: skip
     _allocate_lock_file(path / _LOCK_FILE)
     environment = lmdb.open(
         str(path),

@@ -15,7 +15,7 @@ from nutch2py.table.embedded.storage.packing import DamagedCellsError
 
 _DISK_ERRORS = frozenset({errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EDQUOT})
 """LMDB reports a short write, as on a full disk, as EIO."""
-_READ_ONLY_HINT = "its file system is read-only: see why (dmesg), and mount it for writing (reading needs that, too)"
+_READ_ONLY_HINT = "its file system is read-only: see why (dmesg), and mount it for writing"
 _REPAIR_HINT = (
     "restore it, or save what can be read (exporttable -salvage FILE) and import that into a table in another folder "
     "of storage.data.store"
@@ -53,13 +53,12 @@ def translate_errors(where: str) -> Iterator[None]:
         ) from error
     except (lmdb.ReadonlyError, lmdb.LockError, PermissionError) as error:
         raise PermissionDeniedError(
-            f"cannot read and write in {where} ({error}): give this user the right to both (reading needs to write, "
-            "too, for the lock file)"
+            f"cannot read or write in {where} ({error}): give this user the right to"
         ) from error
     except (lmdb.Error, OSError) as error:
         number = error.errno if isinstance(error, OSError) else error.code  # LMDB's own codes are negative
         if number == errno.EROFS:
-            raise StoreError(f"cannot write in {where}: {_READ_ONLY_HINT}") from error
+            raise PermissionDeniedError(f"cannot write in {where}: {_READ_ONLY_HINT}") from error
         if isinstance(error, lmdb.DiskError) or number in _DISK_ERRORS:
             raise StoreError(
                 f"no space left for {where}, or its disk fails ({error}): free some space; nothing of this batch was "

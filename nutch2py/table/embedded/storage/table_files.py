@@ -24,8 +24,9 @@ from pathlib import Path
 
 import lmdb
 
+from nutch2py.errors import StoreError
 from nutch2py.support.reporting import capture_reporting, warn
-from nutch2py.table.embedded.storage.lmdb_environment import open_environment
+from nutch2py.table.embedded.storage.lmdb_environment import find_write_obstacle, open_environment
 from nutch2py.table.embedded.storage.lmdb_errors import translate_errors
 from nutch2py.table.embedded.storage.lmdb_pages import PageFile
 from nutch2py.table.embedded.storage.resident_pages import PIECE_READS, RUN_READS, MappedFiles
@@ -48,9 +49,11 @@ class TableFiles:
         self.path, self.user_count, self.is_closed, self.has_failed = path, 0, False, False
         self._databases: dict[bytes, lmdb._Database] = {}
         self._write_lock, self._read_lock = threading.Lock(), threading.Lock()
-        self.meta = open_environment(path / "meta", map_size)
+        self.write_obstacle = find_write_obstacle(path / "meta") or find_write_obstacle(path / "content")
+        is_read_only = self.write_obstacle is not None
+        self.meta = open_environment(path / "meta", map_size, is_read_only=is_read_only)
         try:
-            self.content = open_environment(path / "content", map_size)
+            self.content = open_environment(path / "content", map_size, is_read_only=is_read_only)
         except BaseException:
             self.meta.close()
             raise
@@ -80,6 +83,9 @@ class TableFiles:
         return [bytes(name) for name in txn.cursor().iternext(values=False)]
 
     def _open_databases(self) -> None:
+        if self.write_obstacle is not None:
+            self._open_databases_readonly()
+            return
         with self._write_lock, self._begin_write() as txn:
             self._free_unused_tails()
             opened = {
@@ -88,6 +94,13 @@ class TableFiles:
                 if n not in self._databases
             }
         self._databases.update(opened)
+
+    def _open_databases_readonly(self) -> None:
+        with self._write_lock:
+            with self.meta.begin() as txn:
+                names = self.database_names(txn)
+            # a handle of a given read transaction would end with it
+            self._databases.update((n, self.meta.open_db(n, create=False)) for n in names if n not in self._databases)
 
     def _free_unused_tails(self) -> None:
         """Truncate both files behind their last page; called with the write lock of ``meta``.
@@ -131,7 +144,19 @@ class TableFiles:
         """
         with self._read_lock, self.meta.begin() as txn:
             yield txn
+            self._check_unchanged(self.meta, txn)
         self._mapped_files.release_if_many(read_count)
+
+    def _check_unchanged(self, environment: lmdb.Environment, txn: lmdb.Transaction[bytes]) -> None:
+        """Raise an error if a table that is read without locks was written meanwhile, by another user or machine.
+
+        A writer does not know of this reader, so the next but one commit may reuse the pages of its snapshot.
+        """
+        if self.write_obstacle is not None and environment.info()["last_txnid"] != txn.id():
+            raise StoreError(
+                f"table {self.path.name} in {self.path.parent} was changed while it was read, and this process may not "
+                "lock it: run the command again when no job changes the crawl, or as a user who may write there"
+            )
 
     def release_mapped_pages(self) -> None:
         """Release mapped pages above the limit; called within a transaction after each :data:`PIECE_READS` reads."""
@@ -153,6 +178,8 @@ class TableFiles:
         back if the block raises. After a failed commit LMDB rejects further writes, so the table is reopened for the
         next.
         """
+        if self.write_obstacle is not None:
+            raise self.write_obstacle
         with self._write_lock, self._record_failure():
             with self._begin_write() as txn:
                 handles = dict(self._databases)
@@ -193,7 +220,7 @@ class TableFiles:
         with contextlib.ExitStack() as held:
             meta = held.enter_context(PageFile(self.path / "meta" / "data.mdb"))
             content = held.enter_context(PageFile(self.path / "content" / "data.mdb"))
-            with self.write_transaction():
+            with self.write_transaction() if self.write_obstacle is None else contextlib.nullcontext():
                 for environment, file in ((self.meta, meta), (self.content, content)):
                     held.enter_context(environment.begin())
                     file.select_meta(file.current_meta())
@@ -229,6 +256,7 @@ class TableFiles:
         """Return the stored contents of those ``numbers`` that exist."""
         with self._read_lock, self.content.begin() as txn:
             found = dict(txn.cursor().getmulti(sorted(numbers)))
+            self._check_unchanged(self.content, txn)
         self._mapped_files.release_if_many(len(numbers))
         return found
 
