@@ -13,18 +13,21 @@ import time
 import tracemalloc
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
+import zstandard
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Parse
 from nutch2py.parser.formats.archive import ArchiveParser
 from nutch2py.parser.parsechecker import create_page
+from nutch2py.parser.row_parser import RowParser
 from nutch2py.parser.sitemap.sitemap_parser import parse_sitemap
 from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
 from nutch2py.records.webpage import ParseStatusCode
+from tests.parser.formats import samples
 
 TIMEOUT = 20
 MEMORY = 1 << 30
@@ -312,6 +315,20 @@ def sparse_pax_tar(size: int) -> bytes:
     return out.getvalue()
 
 
+def ppt_with_object(content: bytes) -> bytes:
+    """Return a presentation with a compressed object (MS-PPT 2.10.34)."""
+    packed = len(content).to_bytes(4, "little") + zlib.compress(content)
+    return samples.compound(samples.ppt(samples.atom(0x1011, packed, version=0x10)))
+
+
+def pdf_with_attachment(content: bytes) -> bytes:
+    packed = zlib.compress(content)
+    file = b"<</Type/EmbeddedFile/Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(packed), packed)
+    names = b"<</EmbeddedFiles<</Names[(a.txt)<</Type/Filespec/F(a.txt)/EF<</F 11 0 R>>>>]>>>>"
+    made = samples.pdf([b"BT /F 9 Tf (text) Tj ET"], more=[b"<<>>", file, names])
+    return made.replace(b"/Outlines 10 0 R", b"/Names 12 0 R   ")
+
+
 @pytest.mark.parametrize(
     ("name", "body"),
     [
@@ -332,6 +349,35 @@ def test_small_package_does_not_unpack_to_hundreds_of_times_its_size(
         assert "parser.unpack.max.ratio" in found.args[0]
     else:
         assert len(found.text) < 100  # the names of files inside
+
+
+def packed(package: bytes) -> bytes:
+    """Return a ZIP with its files compressed."""
+    with zipfile.ZipFile(io.BytesIO(package)) as archive:
+        return zipped(*((name, archive.read(name)) for name in archive.namelist()))
+
+
+SPACES = 12 << 20
+PACKAGES: dict[str, Callable[[], bytes]] = {
+    "a.txt.zst": lambda: zstandard.compress(bytes(SPACES)),
+    "a.txt.gz": lambda: gzip.compress(bytes(SPACES), 1),
+    "a.epub": lambda: packed(samples.epub(" " * SPACES)),
+    "a.odt": lambda: packed(samples.odt(" " * SPACES)),
+    "a.pptx": lambda: packed(samples.pptx([" " * SPACES])),
+    "a.xlsx": lambda: packed(samples.xlsx(" " * SPACES)),
+    "a.ppt": lambda: ppt_with_object(b"word " * (SPACES // 5)),
+    "a.pdf": lambda: pdf_with_attachment(b"word " * (SPACES // 5)),
+}
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_package_counts_what_it_unpacks_to(conf: Configuration, name: str) -> None:
+    """In this process: what is unpacked before the limit is not kept as text."""
+    body = PACKAGES[name]()
+    assert len(body) < SPACES // 100
+    url = f"http://h.test/{name}"
+    found = RowParser(conf).parse(url, create_page(url, body, None, conf))
+    assert found.major == ParseStatusCode.FAILED or len(found.text) < SPACES // 5
 
 
 def test_holes_of_tar_are_rejected_before_they_are_made() -> None:

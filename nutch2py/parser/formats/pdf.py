@@ -17,7 +17,7 @@ from nutch2py.parser.formats.document_parser import (
 from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
 from nutch2py.parser.formats.pdf_limits import limit_pdf_content
 from nutch2py.parser.formats.pdf_text import PdfTextPage, read_page_text
-from nutch2py.parser.formats.unpack_budget import unpack_budget
+from nutch2py.parser.formats.unpack_budget import PackageBudget, unpack_budget
 from nutch2py.records.webpage import WebPage
 
 _PROPERTIES = {
@@ -116,7 +116,7 @@ class PdfParser(DocumentParser):
             if broken and broken == count:
                 raise UnreadableDocumentError(f"PDF: none of {count} pages can be read")
             _read_outline(pdf, document)
-            self._read_attachments(pdf, document)
+            self._read_attachments(pdf, document, len(content))
         finally:
             pdf.close()
 
@@ -128,9 +128,10 @@ class PdfParser(DocumentParser):
             document.set_metadata(label, parse_pdf_date(metadata.get(name, "")))
         document.set_metadata("xmpTPg:NPages", count)
 
-    def _read_attachments(self, pdf: PdfDocument, document: ParsedDocument) -> None:
-        with unpack_budget(self.conf) as budget:
-            for number in range(min(pdf.count_attachments(), budget.documents_left)):
+    def _read_attachments(self, pdf: PdfDocument, document: ParsedDocument, size: int) -> None:
+        with unpack_budget(self.conf) as page_budget:
+            budget = PackageBudget(page_budget, size)
+            for number in range(min(pdf.count_attachments(), page_budget.documents_left)):
                 try:
                     attachment = pdf.get_attachment(number)
                     name, data = attachment.get_name(), bytes(attachment.get_data())

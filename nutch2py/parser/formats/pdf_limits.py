@@ -34,6 +34,7 @@ _NO_CONTENT = re.compile(
     rb"/Subtype\s*/(?:Image|XML|Type1C|CIDFontType0C|OpenType)\b|/Type\s*/(?:ObjStm|XRef)\b|/Length1\b"
 )
 _IS_FORM = re.compile(rb"/Subtype\s*/Form\b")
+_IS_FILE = re.compile(rb"/Type\s*/EmbeddedFile\b")
 _OPERATOR = re.compile(rb"(?<![\w/])(?:T[jJ]|Do|[SsfFBbn]\*?|sh|EI|['\"])(?!\w)")
 _DO = re.compile(rb"/([^\s/<>\[\](){}%]+)\s+Do(?!\w)")
 _XOBJECTS = re.compile(rb"/XObject\s*<<([^<>]*)>>")
@@ -129,7 +130,7 @@ def _unpack(data: bytes, stream: _Stream, max_ratio: int) -> tuple[bytes, bool] 
             return None
         if limit and len(content) > limit:
             content, is_cut = _cut_after_operator(content[:limit]), True
-    if len(content) > _MANY_BYTES:
+    if len(content) > _MANY_BYTES and not _IS_FILE.search(stream.header):
         for number, operator in enumerate(_OPERATOR.finditer(content), 1):
             if number > MAX_OPERATORS:
                 return content[: operator.start()], True

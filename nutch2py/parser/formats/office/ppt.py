@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 
 from nutch2py.parser.formats.document_parser import EncryptedDocumentError, ParsedDocument, UnreadableDocumentError
-from nutch2py.parser.formats.unpack_budget import UnpackBudget
+from nutch2py.parser.formats.unpack_budget import PackageBudget, UnpackBudget
 
 _TEXT_CHARS, _TEXT_BYTES, _STRING = 0x0FA0, 0x0FA8, 0x0FBA
 _HYPERLINK, _COMMENT, _OLE_OBJECT, _ENCRYPTION = 0x0FD7, 0x2EE0, 0x1011, 0x2F14
@@ -27,7 +27,7 @@ def read_slides(stream: bytes, document: ParsedDocument, budget: UnpackBudget) -
 
 class _SlideReader:
     def __init__(self, document: ParsedDocument, budget: UnpackBudget) -> None:
-        self._document, self._budget = document, budget
+        self._document, self._page_budget = document, budget
         self._seen_texts: set[str] = set()
         self._link: list[str] = []
         self.embedded: list[bytes] = []
@@ -69,8 +69,9 @@ class _SlideReader:
 
     def _read_object(self, packed: int, raw: bytes) -> None:
         try:
-            data = zlib.decompressobj().decompress(raw[4:], self._budget.bytes_left + 1) if packed else raw
+            budget = PackageBudget(self._page_budget, len(raw))
+            data = zlib.decompressobj().decompress(raw[4:], budget.bytes_left + 1) if packed else raw
         except zlib.error:
             return
-        self._budget.spend(len(data))
+        budget.spend(len(data))
         self.embedded.append(data)
