@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Callable, Generator, Iterator
@@ -86,6 +87,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _select(config, items, lambda item: item.get_closest_marker("long") is None)
     if hasattr(config, "workerinput"):
         in_order(items)
+
+
+def pytest_collection_finish() -> None:
+    """Exclude modules and tests from later garbage collections: they are a million objects, and jobs collect often."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def _unfrozen() -> Iterator[None]:
+    """Thaw what :func:`pytest_collection_finish` froze: for tests of what is done with the objects of a program."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

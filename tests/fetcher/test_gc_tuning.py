@@ -5,12 +5,15 @@ from __future__ import annotations
 import gc
 from collections import Counter
 
+import pytest
+
 from nutch2py.fetcher.fetcher import Fetcher, FetchItem
 from nutch2py.fetcher.runtime.gc_tuning import add_stored_bytes, relaxed_gc
 from tests.fetcher.conftest import Crawl, item
 from tests.site.server import Reply, ScriptedSite
 
 
+@pytest.mark.usefixtures("_unfrozen")
 def test_gc_settings_are_restored() -> None:
     before, frozen = gc.get_threshold(), gc.get_freeze_count()
     with relaxed_gc():

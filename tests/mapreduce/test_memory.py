@@ -108,6 +108,7 @@ def test_repeated_jobs_between_freezes_leave_bounded_objects(ends: str) -> None:
     assert int(done.stdout.split()[-1]) < 35_000
 
 
+@pytest.mark.usefixtures("_unfrozen")
 def test_settings_of_program_are_respected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that has disabled or frozen the collector keeps its objects."""
     made = process_memory.MemoryRelease()
