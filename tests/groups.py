@@ -6,7 +6,8 @@ adds the group to a test's id in a way that pytest 9.2 passes over.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from types import CodeType
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -148,7 +149,7 @@ LONG = {
 
 SERVICE_FIXTURES = frozenset(
     {"hadoop_cluster", "hbase_server", "solr_server", "opensearch_server", "tika", "three_nodes"}
-    | {"render", "homes", "browser", "chrome"}
+    | {"render", "homes", "browser", "chrome", "chromium"}
 )
 """Fixtures that start a server or a browser."""
 SERVICE_MODULES = frozenset(
@@ -162,6 +163,11 @@ SERVICE_MODULES = frozenset(
         "jobs/test_killed_jobs", "jobs/test_signals", "jobs/test_signals_large_pages", "jobs/test_hostile",
         "jobs/test_undeclared_chinese", "jobs/test_concurrent_jobs", "jobs/test_full_disk",
         "jobs/test_same_table", "jobs/test_unreadable_rows",
+        # whole crawls by the dozen: more than ten seconds of a core each, while other modules of jobs take one
+        "jobs/test_taken_over_intranet", "jobs/test_taken_over_recording", "jobs/test_failing_plugins",
+        "jobs/test_local_failures_in_jobs", "jobs/test_pagerank", "jobs/test_deletion_limit", "jobs/test_index_deletes",
+        "jobs/test_fetcher_storage", "jobs/test_order_of_writes", "jobs/test_batch_report",
+        "foreign_writer/test_foreign_writer", "table/test_resident_pages",
         "kill/test_harness", "kill/test_gateway", "kill/test_solr", "soak/test_soak", "outages/test_outages",
         "disks/test_disks",
         "fuzz/test_fuzz", "upgrade/test_upgrade", "users/test_cron_job", "users/test_own_site", "users/test_sick_crawl",
@@ -175,7 +181,7 @@ SERVICE_MODULES = frozenset(
         "test_scripts", "test_crawl_process", "test_site", "test_tutorials",
     }
 )  # fmt: skip
-"""Modules that start a server or a browser by themselves, or many processes: minutes of two cores."""
+"""Modules that start servers, browsers or processes in helpers, or run jobs for long."""
 
 
 def servers_of(item: pytest.Item) -> set[str]:
@@ -187,9 +193,39 @@ def _module_of(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
 
 
+_PROCESS_NAMES = frozenset({"subprocess", "Popen", "Process", "strike", "Kills", "sync_playwright"})
+_MEASURING_NAMES = frozenset({"assert_linear"})
+_PROCESS_RUNNERS = frozenset({"local", "spark", "hadoop"})
+
+
+def has_name_of(names: Collection[str], function: Callable[..., object]) -> bool:
+    """Return whether the code of a function, or of one within it, uses one of some global names or attributes."""
+    codes = [function.__code__] if hasattr(function, "__code__") else []
+    while codes:
+        code = codes.pop()
+        if not frozenset(names).isdisjoint(code.co_names):
+            return True
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return False
+
+
 def needs_service(item: pytest.Item) -> bool:
-    """Return whether a test needs a real server, a browser, or minutes of processes; the inner loop omits it."""
-    return _module_of(item) in SERVICE_MODULES or not SERVICE_FIXTURES.isdisjoint(servers_of(item))
+    """Return whether a test needs something outside of its own process; the inner loop omits it.
+
+    That is a server, a browser, a cluster, or processes: by a fixture, by the test's own code, by a parameter that is
+    the name of a runner whose tasks are processes, or else by its module. So are tests that measure for seconds.
+    """
+    if _module_of(item) in SERVICE_MODULES or not SERVICE_FIXTURES.isdisjoint(servers_of(item)):
+        return True
+    parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+    if any(isinstance(value, str) and value in _PROCESS_RUNNERS for value in parameters):
+        return True
+    return has_name_of(_PROCESS_NAMES | _MEASURING_NAMES, getattr(item, "function", needs_service))
+
+
+def starts_processes(function: Callable[..., object]) -> bool:
+    """Return whether the code of a function names what starts or kills processes."""
+    return has_name_of(_PROCESS_NAMES, function)
 
 
 def is_long(nodeid: str) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 
 import pytest
 
-from tests.groups import GROUPS, SERVICE_FIXTURES, SERVICE_MODULES, group_of, servers_of
+from tests.counted_kills import strike
+from tests.groups import GROUPS, SERVICE_FIXTURES, SERVICE_MODULES, group_of, servers_of, starts_processes
 from tests.import_graph import ROOT
 from tests.services import needs_spark
 
@@ -58,3 +60,23 @@ def test_service_modules_and_fixtures_exist(request: pytest.FixtureRequest) -> N
         item.nodeid for item in request.session.items if servers(item) and not item.get_closest_marker("service")
     ]
     assert unmarked == []
+
+
+def test_code_that_starts_or_kills_processes_is_recognized() -> None:
+    def starts() -> None:
+        subprocess.run(["true"], check=True)
+
+    def kills_in_nested_function() -> None:
+        def kill() -> None:
+            strike(1)
+
+        kill()
+
+    assert starts_processes(starts)
+    assert starts_processes(kills_in_nested_function)
+    assert not starts_processes(test_group_modules_exist_and_are_in_one_group)
+
+
+@pytest.mark.parametrize("runner", ["inline", "local"])
+def test_test_of_runner_with_task_processes_is_service_test(request: pytest.FixtureRequest, runner: str) -> None:
+    assert (request.node.get_closest_marker("service") is not None) == (runner == "local")
