@@ -93,6 +93,23 @@ class IndexingError(NutchError):
     exit_code = 5
 
 
+class SearchStoppedError(IndexingError):
+    """One search was stopped or not begun, since it is expensive; others are not affected.
+
+    Args:
+        message: for operators.
+        public_message: for people who search.
+    """
+
+    def __init__(self, message: str, public_message: str) -> None:
+        super().__init__(message)
+        self._public_message = public_message
+
+    def public_message(self) -> str:
+        """Return the message without properties of the server."""
+        return self._public_message
+
+
 class LockedError(NutchError):
     """Another running job holds a conflicting lock."""
 

@@ -130,13 +130,17 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     """,
     _POSITIVE_SECONDS: """
         solr.timeout elastic.timeout http.dns.timeout browser.time.limit browser.idle.limit browser.start.timeout
-        fetcher.scrapy.time.limit
+        fetcher.scrapy.time.limit search.worker.idle.seconds
     """,
     _SECONDS_OR_MINUS_ONE: """
         http.time.limit parser.timeout sitemap.parser.timeout fetcher.max.retry.after fetcher.max.trouble.per.queue
         fetcher.hold.seconds fetcher.tail.seconds parser.domain.seconds
     """,
     NumberRange(0, 1_000_000, True): "joblog.keep",
+    NumberRange(0, 64, True): "search.worker.processes",
+    NumberRange(1, 12, True): "search.worker.queue",
+    NumberRange(0.01, 3_600, False): "search.worker.cpu.seconds",
+    NumberRange(0, 3_600_000, False): "search.worker.min.millis",
     NumberRange(0, 10_000_000, True): "search.log.keep.entries",
     NumberRange(
         0.001, 600, False

@@ -28,6 +28,7 @@ from nutch2py.rest.server_metrics import ServerMetrics
 from nutch2py.rest.state_dir import StoreQuota, state_dir
 from nutch2py.search.search_backends import SearcherManager, open_searcher_manager
 from nutch2py.search.search_log.search_logger import SearchLogger
+from nutch2py.search.search_worker.search_metrics import SearchMetrics
 from nutch2py.support.reporting import warn
 from nutch2py.support.retry import service_wait_seconds
 from nutch2py.table import open_store
@@ -56,7 +57,8 @@ class RestContext:
         self.schedules = ScheduleStore(folder, StoreQuota.from_conf(conf))
         self.scheduler = Scheduler(self.schedules, self.jobs, self._start_scheduled_job, self._report_missed_run)
         self.audit_log = AuditLog(folder / "audit.log", conf.get_int("rest.audit.max.bytes", 64 << 20))
-        self.metrics = ServerMetrics()
+        self.search_metrics = SearchMetrics()
+        self.metrics = ServerMetrics(self.search_metrics)
         self.search_logger = SearchLogger.from_conf(conf)
         self.start_time = time.time_ns() // 1_000_000
         self.stop_server: Callable[[], None] = lambda: None
@@ -64,7 +66,12 @@ class RestContext:
     @cached_property
     def searchers(self) -> SearcherManager:
         """The searchers of the index, for the search page and the search API."""
-        return open_searcher_manager(self.conf)
+        return open_searcher_manager(self.conf, self.search_metrics)
+
+    def close_searchers(self) -> None:
+        """Close the searchers if any request has opened them."""
+        if "searchers" in self.__dict__:
+            self.searchers.close()
 
     def authenticate(self, authorization: str) -> Caller | None:
         """Return the caller of a header ``Authorization``; None for a missing or unknown token."""

@@ -6,27 +6,26 @@ A back end is a searcher of :mod:`nutch2py.search.engines`. A server of many req
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any, Protocol
 
 from nutch2py.conf.configuration import Configuration
-from nutch2py.errors import ConfigurationError, IndexingError, InputError
+from nutch2py.errors import ConfigurationError, InputError
 from nutch2py.indexer.index_writers import enabled_writers
 from nutch2py.search.engines.elastic_searcher import ElasticSearcher
 from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
+from nutch2py.search.engines.embedded_searcher_manager import EmbeddedSearcherManager
 from nutch2py.search.engines.server_searcher import ServerSearcher
 from nutch2py.search.engines.solr_edismax_searcher import SolrEdismaxSearcher
 from nutch2py.search.engines.solr_searcher import SolrSearcher
 from nutch2py.search.query.query_plan import DEFAULT_SEARCH_OPTIONS, SearchOptions
 from nutch2py.search.results.search_results import SearchResult
+from nutch2py.search.search_worker.isolating_searcher import IsolatingSearcherManager
+from nutch2py.search.search_worker.search_metrics import SearchMetrics
 from nutch2py.search.suggestions.suggester import Suggestions
 
 _FEW_HITS = 3  # minimum number of hits without a spelling suggestion
-COMMIT_CHECK_INTERVAL = 5.0
-"""Seconds between checks for newer commits."""
 
 
 class SearchBackend(Protocol):
@@ -119,59 +118,20 @@ class SearcherManager(Protocol):
     def acquire(self) -> AbstractContextManager[SearchBackend]:
         """Yield a searcher for one response, within the block."""
 
-
-def open_searcher_manager(conf: Configuration) -> SearcherManager:
-    """Return the searchers of the index of :func:`search_backend_name`; they open it at the first request."""
-    return EmbeddedSearcherManager(conf) if search_backend_name(conf) == "embedded" else ServerSearcherPool(conf)
+    def close(self) -> None:
+        """End what serves the searchers; calls that are running may fail."""
 
 
-class EmbeddedSearcherManager:
-    """One searcher of the embedded index for all threads, as of its last commit some seconds ago.
+def open_searcher_manager(conf: Configuration, metrics: SearchMetrics | None = None) -> SearcherManager:
+    """Return the searchers of the index of :func:`search_backend_name`; they open it at the first request.
 
-    The index is opened at the first request, and again after a rebuild. A response keeps the searcher that it started
-    with, so all of it is from one commit.
+    ``metrics`` counts the searches of the embedded index.
     """
-
-    def __init__(self, conf: Configuration) -> None:
-        self._conf = conf
-        self._lock = threading.Lock()  # of the check, not of searches
-        self._searcher: EmbeddedSearcher | None = None
-        self._commit: object = None
-        self._checked_at = 0.0
-
-    @contextmanager
-    def acquire(self) -> Iterator[SearchBackend]:
-        """Yield the searcher of the last commit; other threads may use it, too."""
-        yield self._current_searcher()
-
-    def _current_searcher(self) -> EmbeddedSearcher:
-        searcher = self._searcher
-        if searcher is not None:
-            is_due = time.monotonic() - self._checked_at > COMMIT_CHECK_INTERVAL
-            if not is_due or not self._lock.acquire(blocking=False):  # another thread checks
-                return searcher
-        else:
-            self._lock.acquire()
-        try:
-            self._checked_at = time.monotonic()
-            self._searcher = searcher = self._newest_searcher()
-            return searcher
-        finally:
-            self._lock.release()
-
-    def _newest_searcher(self) -> EmbeddedSearcher:
-        searcher = self._searcher
-        if searcher is not None:
-            try:
-                searcher.index_dir.check_version()
-                # Read before the reload, which may load an even newer commit.
-                commit = searcher.index_dir.current_commit()
-                if commit != self._commit:
-                    searcher, self._commit = searcher.reopen(), commit
-                return searcher
-            except (IndexingError, ValueError, OSError):
-                self._searcher = self._commit = None
-        return EmbeddedSearcher(self._conf)
+    if search_backend_name(conf) != "embedded":
+        return ServerSearcherPool(conf)
+    if conf.get_int("search.worker.processes", 1) < 1:
+        return EmbeddedSearcherManager(conf)
+    return IsolatingSearcherManager(conf, metrics or SearchMetrics())
 
 
 class ServerSearcherPool:
@@ -192,6 +152,11 @@ class ServerSearcherPool:
             yield searcher
         finally:
             self._idle_searchers.append(searcher)
+
+    def close(self) -> None:
+        """Close the connections of idle searchers."""
+        while self._idle_searchers:
+            self._idle_searchers.pop().close()
 
 
 def search(

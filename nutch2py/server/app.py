@@ -69,6 +69,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[dict[str, object]]:
         yield {SHUTDOWN_KEY: asyncio.Event()}
     finally:
         await asyncio.to_thread(context.scheduler.stop)
+        await asyncio.to_thread(context.close_searchers)
         if context.search_logger is not None:
             await asyncio.to_thread(context.search_logger.close)
 

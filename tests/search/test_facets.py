@@ -72,7 +72,7 @@ def test_older_index_facets_count_best_hits(tmp_path, monkeypatch, layout):
 
 
 def test_facets_add_up_to_total_during_commits(tmp_path, monkeypatch):
-    monkeypatch.setattr("nutch2py.search.search_backends.COMMIT_CHECK_INTERVAL", -1.0)
+    monkeypatch.setattr("nutch2py.search.engines.embedded_searcher_manager.COMMIT_CHECK_INTERVAL", -1.0)
     conf = Configuration.load(overrides={"index.embedded.path": str(tmp_path / "index")})
     writer = EmbeddedIndexWriter(conf)
     writer.open(conf, {})

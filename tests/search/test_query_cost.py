@@ -80,7 +80,7 @@ def counted(searcher: object, monkeypatch: pytest.MonkeyPatch) -> Iterator[Count
         count(SpellingCorrector, "find_corrections", lambda *_: 1)
         count(SpellingCorrector, "find_homophones", lambda *_: 1)
         count(type(searcher), "_find", lambda _, request: 1)
-        count(type(searcher), "_admit", lambda _, plan: clauses_of(plan))
+        count(type(searcher), "_admit", lambda _, plan, rows: clauses_of(plan))
         yield counts
 
 

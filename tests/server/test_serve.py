@@ -192,13 +192,13 @@ def test_new_commits_appear_without_restart(server, monkeypatch):
     writer.open(server.conf, {})
     writer.write(doc("org.new:http/", url="http://new.org/", host="new.org", title="New needle", content="x"))
     writer.commit()
-    monkeypatch.setattr("nutch2py.search.search_backends.COMMIT_CHECK_INTERVAL", -1.0)
+    monkeypatch.setattr("nutch2py.search.engines.embedded_searcher_manager.COMMIT_CHECK_INTERVAL", -1.0)
     assert "5 documents" in ask(server, q="needle")[1]
 
 
 def test_suggestions_follow_changed_pages(server, monkeypatch):
     """A commit that does not change the number of documents."""
-    monkeypatch.setattr("nutch2py.search.search_backends.COMMIT_CHECK_INTERVAL", -1.0)
+    monkeypatch.setattr("nutch2py.search.engines.embedded_searcher_manager.COMMIT_CHECK_INTERVAL", -1.0)
     searchers, writer = open_searcher_manager(server.conf), EmbeddedIndexWriter(server.conf)
     writer.open(server.conf, {})
     for text, gone in (("harbourmaster", "harbinger"), ("harbinger", "harbourmaster")):

@@ -1,13 +1,11 @@
 """Messages between :mod:`nutch2py.parser.worker.parse_worker` and its client.
 
-A frame is an eight-byte length and a msgpack message: unlike pickle, msgpack cannot execute the other side's code. Both
-sides check the types of what they receive, since a hostile page may control the worker.
+Both sides check the types of what they receive, since a hostile page may control the worker.
 """
 
 from __future__ import annotations
 
-import struct
-from typing import IO, Self
+from typing import Self
 
 import msgspec
 
@@ -19,16 +17,7 @@ from nutch2py.records.record import Cells, Mutation
 from nutch2py.records.webpage import Mark, ParseStatusCode, WebPage
 from nutch2py.support.invariants import not_none
 
-_LENGTH_PREFIX = struct.Struct("<Q")
 MAX_RESPONSE_BYTES = 64 << 20
-
-
-class ParseWorkerSettings(msgspec.Struct, array_like=True):
-    """The first frame: the whole configuration."""
-
-    properties: dict[str, str]
-    conf_dirs: list[str]
-    base_dir: str
 
 
 class ParseRequest(msgspec.Struct, array_like=True):
@@ -138,38 +127,6 @@ class ParseResponse(msgspec.Struct, array_like=True):
     printed_warnings: str = ""
     error: tuple[str, str] | None = None
     is_last: bool = False
-
-
-def encode_frame(message: msgspec.Struct) -> bytes:
-    """Return a message with its length prefix."""
-    body = msgspec.msgpack.encode(message)
-    return _LENGTH_PREFIX.pack(len(body)) + body
-
-
-def read_frame(source: IO[bytes]) -> bytes:
-    """Return the body of the next frame; empty at the end of the input."""
-    head = source.read(_LENGTH_PREFIX.size)
-    return source.read(_LENGTH_PREFIX.unpack(head)[0]) if len(head) == _LENGTH_PREFIX.size else b""
-
-
-def take_response(received: bytearray) -> ParseResponse | None:
-    """Remove the first response from the bytes received, None if it is incomplete.
-
-    Raises:
-        msgspec.MsgspecError: The bytes are not a response.
-    """
-    if len(received) < _LENGTH_PREFIX.size:
-        return None
-    (length,) = _LENGTH_PREFIX.unpack_from(received)
-    if length > MAX_RESPONSE_BYTES:
-        raise msgspec.DecodeError(f"a response of {length} bytes, more than {MAX_RESPONSE_BYTES}")
-    end = _LENGTH_PREFIX.size + length
-    if len(received) < end:
-        return None
-    with memoryview(received) as view:
-        response = msgspec.msgpack.decode(view[_LENGTH_PREFIX.size : end], type=ParseResponse)
-    del received[:end]
-    return response
 
 
 def failed_parse_status(reason: str) -> ParseStatus:

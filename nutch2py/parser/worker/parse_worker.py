@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import gc
 import io
-import os
-import signal
 import sys
-from pathlib import Path
 from typing import IO
 
 import msgspec
@@ -26,18 +23,22 @@ from nutch2py.parser.worker.parse_protocol import (
     MAX_RESPONSE_BYTES,
     ParseRequest,
     ParseResponse,
-    ParseWorkerSettings,
     WireParse,
     WireParseOutcome,
     WireSitemapEntry,
-    encode_frame,
     failed_parse_status,
     failed_row,
-    read_frame,
     valid_utf8,
 )
 from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.webpage import WebPage
+from nutch2py.support.worker_process import (
+    WorkerSettings,
+    encode_frame,
+    open_worker_pipes,
+    read_frame,
+    set_time_limits,
+)
 from nutch2py.url.keys import unreverse_url
 
 _MAX_PAGES = 20_000  # the process is restarted after that many, so that leaks of libraries do not add up
@@ -47,16 +48,8 @@ _MAX_PRINTED_CHARS = 1 << 16  # of a page's warnings
 
 def run_worker() -> None:
     """Parse the requests of standard input until it is closed."""
-    # responses have their own descriptor, so that output of a library cannot mix with them
-    source, sink = os.fdopen(os.dup(0), "rb", 1 << 18), os.fdopen(os.dup(1), "wb", 1 << 18)
-    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-    # a terminal signals the whole process group: the parent handles it and stops this process
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(stop, signal.SIG_IGN)
-    for limit in (signal.SIGALRM, signal.SIGPROF):
-        signal.signal(limit, signal.SIG_DFL)
-    settings = msgspec.msgpack.decode(read_frame(source), type=ParseWorkerSettings)
-    conf = Configuration(settings.properties, [Path(folder) for folder in settings.conf_dirs], Path(settings.base_dir))
+    source, sink = open_worker_pipes()
+    conf = WorkerSettings.decode(read_frame(source)).to_conf()
     _limit_memory(conf.get_int("parser.child.memory.mb", 1024) << 20)
     printed = io.StringIO()
     sys.stdout = sys.stderr = printed
@@ -71,7 +64,7 @@ def run_worker() -> None:
     gc.set_threshold(_GC_THRESHOLD, *gc.get_threshold()[1:])
     for number, body in enumerate(iter(lambda: read_frame(source), b""), 1):
         request = requests.decode(body)
-        _set_timers(request.cpu_seconds, request.wall_seconds)
+        set_time_limits(request.cpu_seconds, request.wall_seconds)
         response = handler.handle(request)
         response.printed_warnings = _take_printed(printed)
         response.is_last |= number >= _MAX_PAGES
@@ -80,7 +73,7 @@ def run_worker() -> None:
             response = handler.failed_response(request, f"the parse is larger than {MAX_RESPONSE_BYTES} bytes")
             response.is_last = True
             packed = encode_frame(response)
-        _set_timers(0, 0)
+        set_time_limits(0, 0)
         sink.write(packed)
         sink.flush()
         if response.is_last:
@@ -132,12 +125,6 @@ class _RequestHandler:
             return ParseResponse(parse=WireParse.from_parse(Parse("", "", (), *failed_parse_status(reason))))
         mutation, outcome = failed_row(unreverse_url(request.key_or_url), valid_utf8(reason), plugin)
         return ParseResponse(*mutation, outcome=WireParseOutcome.from_outcome(outcome))
-
-
-def _set_timers(cpu_seconds: float, wall_seconds: float) -> None:
-    """Start the timers of a page, 0 to stop them. CPU time of all threads counts, in user and in system mode."""
-    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
-    signal.setitimer(signal.ITIMER_REAL, wall_seconds)
 
 
 def _take_printed(printed: io.StringIO) -> str:

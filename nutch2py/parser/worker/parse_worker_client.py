@@ -12,15 +12,8 @@ the reason. A new worker then parses the next page.
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import select
 import signal
-import subprocess
-import sys
 import time
-import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -35,36 +28,27 @@ from nutch2py.parser.sitemap.sitemap_parser import SitemapEntry
 from nutch2py.parser.sitemap.sitemap_row_parser import SitemapRowParser
 from nutch2py.parser.worker.domain_budget import DomainTimeBudget
 from nutch2py.parser.worker.parse_protocol import (
+    MAX_RESPONSE_BYTES,
     ParseRequest,
     ParseResponse,
-    ParseWorkerSettings,
-    encode_frame,
     failed_parse_status,
     failed_row,
-    take_response,
 )
 from nutch2py.records.record import Mutation, RecordField
 from nutch2py.records.webpage import WebPage
 from nutch2py.support.invariants import not_none
 from nutch2py.support.reporting import warn
+from nutch2py.support.worker_process import WorkerExitedError, WorkerProcess, WorkerSettings, encode_frame
 from nutch2py.url.keys import unreverse_url
 
 T = TypeVar("T")
 _MAX_PIPELINED_PAGES = 16  # pages sent before the first response
 _MAX_PIPELINED_BYTES = 1 << 20
-_PIPE_BYTES = 1 << 20  # capacity of a pipe, where the system allows to set it
-_CPU_CLOCK_OF_PROCESS = 2  # clock_getcpuclockid(3): the id of a process's clock is (~pid << 3) | 2
-_READ_BYTES = 1 << 17  # a larger buffer would be allocated and freed with each read
 _KILL_GRACE_SECONDS = 3.0  # seconds between the worker's own alarm and the kill
 _START_TIMEOUT_SECONDS = 120.0
 WALL_FACTOR_PROPERTY = "parser.timeout.wall.factor"
 # errors that a worker may report by name: a hostile page may control the worker, so it must not name any other object
 _WORKER_ERRORS: dict[str, type[NutchError]] = {error.__name__: error for error in (ConfigurationError, InputError)}
-_BOOTSTRAP_CODE = (
-    "import json,sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from nutch2py.support.parent_exit import exit_with_parent; exit_with_parent(int(sys.argv[2])); "
-    "from nutch2py.parser.worker.parse_worker import run_worker; run_worker()"
-)
 
 
 class ParsedRow(NamedTuple):
@@ -92,7 +76,7 @@ class ParseWorkerClient:
         self._timeout_property = "sitemap.parser.timeout" if sitemaps else "parser.timeout"
         self._domain_budget = DomainTimeBudget(conf, max(0.0, conf.get_float(self._timeout_property, 30.0)))
         self._wall_factor = conf.get_float(WALL_FACTOR_PROPERTY, 10.0)
-        self._worker: _WorkerProcess | None = None
+        self._worker: _ParseWorker | None = None
 
     def parse_rows(self, rows: Iterable[tuple[str, WebPage]]) -> Iterator[ParsedRow]:
         """Parse rows in order; reads ``rows`` a few pages ahead and leaves the records unchanged."""
@@ -188,14 +172,15 @@ class ParseWorkerClient:
 
     def _receive_response(self, request: ParseRequest) -> ParseResponse | _ParseFailure:
         began, limit = time.monotonic(), request.wall_seconds
+        worker = self._running_worker()
         try:
-            response = self._running_worker().receive(limit + _KILL_GRACE_SECONDS if limit else None)
+            response = worker.receive_response(limit + _KILL_GRACE_SECONDS if limit else None)
         except TimeoutError:
             return self._make_timeout_failure(request, is_wall_limit=True)
-        except _WorkerExitedError as error:
+        except WorkerExitedError as error:
             if error.exit_code in (-signal.SIGALRM, -signal.SIGPROF):
                 return self._make_timeout_failure(request, is_wall_limit=error.exit_code == -signal.SIGALRM)
-            return _ParseFailure(str(error), time.monotonic() - began)
+            return _ParseFailure(worker.describe_exit(error), time.monotonic() - began)
         except _InvalidResponseError as error:
             return _ParseFailure(str(error), time.monotonic() - began)
         response = check_response(response)
@@ -224,9 +209,9 @@ class ParseWorkerClient:
         """Process id of the worker, None if none runs."""
         return None if self._worker is None else self._worker.pid
 
-    def _running_worker(self) -> _WorkerProcess:
+    def _running_worker(self) -> _ParseWorker:
         if self._worker is None:
-            self._worker = _WorkerProcess(self._conf)
+            self._worker = _ParseWorker(self._conf)
         return self._worker
 
 
@@ -245,49 +230,25 @@ class _PendingRequest(NamedTuple, Generic[T]):
     frame: bytes
 
 
-class _WorkerExitedError(Exception):
-    """The worker has exited. ``exit_code``: negative for a signal."""
-
-    def __init__(self, code: int, memory: int) -> None:
-        name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        super().__init__(f"the parser process ended ({name}); it may take {memory} MB (parser.child.memory.mb)")
-        self.exit_code = code
-
-
 class _InvalidResponseError(Exception):
     """The worker sent something else than a response: a page controls it, or corrupted its memory."""
 
 
-class _WorkerProcess:
+class _ParseWorker(WorkerProcess):
     """A running worker that has reported to be ready."""
 
     def __init__(self, conf: Configuration) -> None:
+        super().__init__("nutch2py.parser.worker.parse_worker", "run_worker", MAX_RESPONSE_BYTES)
         self._max_memory_mb = conf.get_int("parser.child.memory.mb", 1024)
-        path = json.dumps([os.path.abspath(folder) for folder in sys.path])  # noqa: PTH100
-        self._process = subprocess.Popen(  # noqa: S603 - no shell; this Python
-            [sys.executable, "-c", _BOOTSTRAP_CODE, path, str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pipesize=_PIPE_BYTES,
-        )
-        self.pid = self._process.pid
-        self._used_seconds = 0.0
-        self.terminate = weakref.finalize(self, _terminate, self._process)
-        self._sink = not_none(self._process.stdin, "stdin").fileno()
-        self._source = not_none(self._process.stdout, "stdout").fileno()
-        os.set_blocking(self._sink, False)
-        self._to_send: deque[memoryview] = deque()
-        self._received = bytearray()
-        self._poll = select.poll()  # select() supports descriptors up to 1023 only, and a fetcher has many
-        self._poll.register(self._source, select.POLLIN)
-        folders = [str(folder) for folder in conf.conf_dirs]
-        self.send(encode_frame(ParseWorkerSettings(conf.raw_properties(), folders, str(conf.base_dir))))
+        self.send(encode_frame(WorkerSettings.from_conf(conf)))
         try:
-            check_response(self.receive(_START_TIMEOUT_SECONDS))
-        except (TimeoutError, _WorkerExitedError, _InvalidResponseError) as error:
+            check_response(self.receive_response(_START_TIMEOUT_SECONDS))
+        except (TimeoutError, WorkerExitedError, _InvalidResponseError) as error:
             self.terminate()
-            reason = str(error) or f"it is not ready after {_START_TIMEOUT_SECONDS:g} s"
+            if isinstance(error, WorkerExitedError):
+                reason = self.describe_exit(error)
+            else:
+                reason = str(error) or f"it is not ready after {_START_TIMEOUT_SECONDS:g} s"
             raise NutchError(
                 f"cannot parse: {reason}: raise the limit, or check that the machine has enough memory"
             ) from None
@@ -295,74 +256,25 @@ class _WorkerProcess:
             self.terminate()
             raise
 
-    def used_seconds(self) -> float:
-        """Return the CPU time of the process in seconds; without a CPU clock per process, the time by the wall clock.
+    def describe_exit(self, error: WorkerExitedError) -> str:
+        """Return why the process ended."""
+        return (
+            f"the parser process ended ({error.reason}); it may take {self._max_memory_mb} MB (parser.child.memory.mb)"
+        )
 
-        The process itself is not asked: a hostile page may control it.
-        """
-        if sys.platform != "linux":
-            return time.monotonic()
-        with contextlib.suppress(OSError):  # it has ended
-            self._used_seconds = time.clock_gettime(~self.pid << 3 | _CPU_CLOCK_OF_PROCESS)
-        return self._used_seconds
-
-    def is_alive(self) -> bool:
-        """Return whether the process runs."""
-        return self._process.poll() is None
-
-    def send(self, frame: bytes) -> None:
-        """Write as much of a frame as the pipe takes; :meth:`receive` writes the rest while it waits."""
-        if not self._to_send:
-            self._poll.register(self._sink, select.POLLOUT)
-        self._to_send.append(memoryview(frame))
-        self._send_pending()
-
-    def receive(self, seconds: float | None) -> ParseResponse:
+    def receive_response(self, seconds: float | None) -> ParseResponse:
         """Return the next response.
 
         Raises:
             TimeoutError: No response after ``seconds``.
-            _WorkerExitedError: The worker exited before it responded.
+            WorkerExitedError: The worker exited before it responded.
             _InvalidResponseError: The worker broke the protocol; it is killed.
         """
-        deadline = None if seconds is None else time.monotonic() + seconds
-        while True:
-            try:
-                response = take_response(self._received)
-            except msgspec.MsgspecError as error:
-                self._process.kill()
-                raise _InvalidResponseError(f"the parser process sent an invalid response: {error}") from error
-            if response is not None:
-                return response
-            wait = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-            ready = self._poll.poll(wait)
-            if not ready:
-                raise TimeoutError
-            for descriptor, _ in ready:
-                if descriptor == self._sink:
-                    self._send_pending()
-                elif not self._receive_available():
-                    raise _WorkerExitedError(self._process.wait(), self._max_memory_mb)
-
-    def _receive_available(self) -> bool:
-        part = os.read(self._source, _READ_BYTES)
-        self._received += part
-        return bool(part)
-
-    def _send_pending(self) -> None:
         try:
-            while self._to_send:
-                view = self._to_send[0]
-                written = os.write(self._sink, view[: 1 << 16])
-                if written < len(view):
-                    self._to_send[0] = view[written:]
-                else:
-                    self._to_send.popleft()
-        except BlockingIOError:
-            return
-        except BrokenPipeError:  # the worker exited; its earlier responses are still readable
-            self._to_send.clear()
-        self._poll.unregister(self._sink)
+            return msgspec.msgpack.decode(self.receive(seconds), type=ParseResponse)
+        except msgspec.MsgspecError as error:
+            self.kill()
+            raise _InvalidResponseError(f"the parser process sent an invalid response: {error}") from error
 
 
 def check_response(response: ParseResponse) -> ParseResponse:
@@ -373,12 +285,3 @@ def check_response(response: ParseResponse) -> ParseResponse:
         name, text = response.error
         raise _WORKER_ERRORS.get(name, NutchError)(text)
     return response
-
-
-def _terminate(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    for pipe in (process.stdin, process.stdout):
-        if pipe is not None:
-            with contextlib.suppress(OSError):
-                pipe.close()
-    process.wait()

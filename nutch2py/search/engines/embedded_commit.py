@@ -35,6 +35,7 @@ class EmbeddedCommit:
     def __init__(self, searcher: tantivy.Searcher, schema: tantivy.Schema, layout: int) -> None:
         self.searcher, self.schema, self._layout = searcher, schema, layout
         self._prefix_queries: dict[PrefixClause, tantivy.Query] = {}
+        self._prefix_postings: dict[PrefixClause, int] = {}
 
     def count(self) -> int:
         """Return the number of documents."""
@@ -90,8 +91,14 @@ class EmbeddedCommit:
 
     def count_prefix_postings(self, clause: PrefixClause) -> int:
         """Return the number of postings of the first terms with a prefix: enough to recognize an expensive prefix."""
-        counted = self.searcher.terms_with_prefix(clause.field, clause.prefix, limit=_MAX_COUNTED_TERMS)
-        return sum(count for _, count in counted)
+        key = clause._replace(weight=1.0)
+        number = self._prefix_postings.get(key)
+        if number is None:
+            counted = self.searcher.terms_with_prefix(clause.field, clause.prefix, limit=_MAX_COUNTED_TERMS)
+            if len(self._prefix_postings) >= _MAX_PREFIX_QUERIES:
+                self._prefix_postings = {}
+            number = self._prefix_postings[key] = sum(count for _, count in counted)
+        return number
 
     def similar_documents(self, word: str, limit: int) -> list[dict[str, Any]]:
         """Return up to ``limit`` documents with words that start alike and may differ from ``word`` by two edits."""

@@ -34,14 +34,17 @@ from nutch2py.search.query.query_plan import (
     IndexTerm,
     MatchAllClause,
     PhraseClause,
+    PlannedQuery,
     PrefixClause,
     QueryPlan,
+    SearchOptions,
     exact_field_name,
     indexed_languages,
     make_filter,
     matching_plan,
 )
 from nutch2py.search.query.query_planner import QueryPlanner
+from nutch2py.search.query.search_cost import estimate_search, scale_limit
 from nutch2py.search.query.search_cursor import invalid_cursor
 from nutch2py.search.results.facets import MAX_COUNTED_VALUES, FacetCounts
 from nutch2py.search.results.search_results import ScoredDocument, field_values, first_value
@@ -61,10 +64,12 @@ MAX_FILTERED = 1_000
 _MAX_NEAREST = 4_000  # nearest documents that are compared with another filter
 _VECTORS_LOCK = threading.Lock()
 """One thread loads the vectors of a commit while others that need them wait."""
-_EXPENSIVE_POSTINGS = 2_000_000
-"""Postings of a plan's terms, each a document in a field, from which a search is expensive: some 30 ms of CPU."""
 _EXPENSIVE_SEARCHES = threading.BoundedSemaphore(max(1, (os.cpu_count() or 1) - 1))
 """Expensive searches run on all CPUs but one, so that they do not delay the others."""
+
+
+class ExpensivePlanError(Exception):
+    """A search would cost more than allowed."""
 
 
 class EmbeddedSearcher(PlanSearcher):
@@ -79,6 +84,7 @@ class EmbeddedSearcher(PlanSearcher):
         super().__init__(conf, self.index_dir.analyzer)
         self.index = self.index_dir.open_readonly()
         self.index.config_reader("manual")
+        self._expensive_millis = conf.get_float("search.worker.min.millis", 75.0)
         self._vectors: tuple[object, VectorMatrix] | None = None  # with the version of their file
         self._vectors_before: tuple[object, VectorMatrix] | None = None  # of the commit before
         self._use_commit()
@@ -281,9 +287,26 @@ class EmbeddedSearcher(PlanSearcher):
     def _count_plan(self, plan: QueryPlan) -> int:
         return _total_hits(self._searcher.search(self._to_tantivy_query(matching_plan(plan)), 1))
 
-    def _admit(self, plan: QueryPlan) -> AbstractContextManager[object]:
-        is_expensive = _count_postings(plan, self._commit) > _EXPENSIVE_POSTINGS
+    def _admit(self, plan: QueryPlan, rows: int) -> AbstractContextManager[object]:
+        is_expensive = estimate_search(plan, rows, self._commit) > self.expensive_millis
         return _EXPENSIVE_SEARCHES if is_expensive else nullcontext()
+
+    @property
+    def expensive_millis(self) -> float:
+        """Estimated milliseconds of CPU time from which a search of this index is expensive."""
+        return scale_limit(self._expensive_millis, self.count())
+
+    def plan_cheap_search(self, query: str, rows: int, options: SearchOptions) -> PlannedQuery:
+        """Return the plan of a query; raise ExpensivePlanError before anything expensive is run."""
+
+        def check(plan: QueryPlan) -> None:
+            if estimate_search(plan, rows, self._commit) > self.expensive_millis:
+                raise ExpensivePlanError
+
+        planned = self._plan(query, options, check)
+        if planned.plan is not None:
+            check(planned.plan)
+        return planned
 
     def _count_values_of_best(self, plan: QueryPlan) -> FacetCounts:
         hits = self._find(HitRequest(plan, 0, _BEST_HITS)).hits
@@ -358,20 +381,6 @@ class EmbeddedSearcher(PlanSearcher):
         else:
             query = tantivy.Query.phrase_query(self.schema, row.field, [*row.terms])
         return query if row.weight == 1.0 else tantivy.Query.boost_query(query, row.weight)
-
-
-def _count_postings(plan: QueryPlan | PhraseClause | PrefixClause, commit: EmbeddedCommit) -> int:
-    """Return how many postings a search of the plan reads: documents of each term, as often as it reads them."""
-    if isinstance(plan, BooleanClause):
-        return sum(_count_postings(part, commit) for part in (*plan.must, *plan.should, *plan.must_not))
-    if isinstance(plan, DisMaxClause | ConstantClause):
-        clauses = (plan.clause if isinstance(plan, ConstantClause) else plan).clauses
-        return sum(_count_postings(clause, commit) for clause in clauses)
-    if isinstance(plan, PhraseClause):
-        return sum(commit.document_frequencies([(plan.field, term) for term in plan.terms]))
-    if isinstance(plan, PrefixClause):
-        return commit.count_prefix_postings(plan)
-    return commit.count() if isinstance(plan, MatchAllClause) else 0
 
 
 def _total_hits(result: tantivy.SearchResult) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -151,9 +151,9 @@ class PlanSearcher(ABC):
     def close(self) -> None:
         """Close the connections."""
 
-    def _admit(self, plan: QueryPlan) -> AbstractContextManager[object]:
+    def _admit(self, plan: QueryPlan, rows: int) -> AbstractContextManager[object]:
         """Return the context of a search, in which an expensive one may wait for others."""
-        del plan
+        del plan, rows
         return nullcontext()
 
     def _find_problem(self) -> str:
@@ -175,6 +175,7 @@ class PlanSearcher(ABC):
         *,
         cursor: str = "",
         with_facets: bool = False,
+        planned: PlannedQuery | None = None,
     ) -> SearchResult:
         """Run a query: words, "phrases", ``field:value``, ``-minus``, AND, OR, parentheses.
 
@@ -185,6 +186,7 @@ class PlanSearcher(ABC):
             options: Filters, order and collapsing.
             cursor: Cursor from which to continue instead of ``start``; "*": from the first hit. It does not collapse.
             with_facets: Count the values of facets among all hits, too.
+            planned: The plan of the query with these options, known to be cheap; None: it is planned here.
 
         Raises:
             IndexingError: The index is empty, or does not respond.
@@ -195,7 +197,10 @@ class PlanSearcher(ABC):
         if problem := self._find_problem():
             raise IndexingError(problem)
         start, rows = min(max(start, 0), MAX_START), min(max(rows, 0), MAX_ROWS)
-        planned = self._plan(query, options)
+        admission: AbstractContextManager[object] = nullcontext()
+        if planned is None:
+            planned = self._plan(query, options)
+            admission = self._admit(planned.plan, rows) if planned.plan else admission
         fresh, cursor = (
             (None, cursor) if options.newest_first else self._resolve_freshness(options.half_life_days, cursor)
         )
@@ -226,7 +231,7 @@ class PlanSearcher(ABC):
             return found
 
         collapsed_total, note, next_cursor = None, "", ""
-        with self._admit(planned.plan) if planned.plan else nullcontext():
+        with admission:
             if mode and not cursor:
                 total, best, collapsed_total, note = collapse_hits(
                     lambda *hits_from: find(*hits_from)[:2], mode, start, rows
@@ -264,12 +269,19 @@ class PlanSearcher(ABC):
         plan = self.planner.plan_all_words(query)
         return 0 if plan is None else self._find(HitRequest(plan)).total
 
-    def _plan(self, query: str, options: SearchOptions) -> PlannedQuery:
-        """Return the plan of a query, without the filters of ``options``."""
-        return self.planner.plan_with_hits(
-            clean_text(query)[:_MAX_QUERY_LENGTH],
-            lambda plan: self._find(HitRequest(options.apply_to(matching_plan(plan)))).total > 0,
-        )
+    def _plan(
+        self, query: str, options: SearchOptions, check: Callable[[QueryPlan], object] = lambda _: None
+    ) -> PlannedQuery:
+        """Return the plan of a query, without the filters of ``options``.
+
+        ``check`` is called with each plan before it is run; what it raises ends the search.
+        """
+
+        def has_hits(plan: QueryPlan) -> bool:
+            check(plan)
+            return self._find(HitRequest(options.apply_to(matching_plan(plan)))).total > 0
+
+        return self.planner.plan_with_hits(clean_text(query)[:_MAX_QUERY_LENGTH], has_hits)
 
     def explain(self, query: str, document_id: str) -> str | None:
         """Return the explanation of a score as text; None when the query does not find the document."""
