@@ -1,15 +1,26 @@
-"""What anybody may request has a bounded answer and reads bounded texts, whatever the parameters and the pages are."""
+"""What anybody may request has a bounded answer and bounded work, whatever the parameters and the pages are.
+
+Work is counted, not timed: calls of Python functions in the server's threads, and bytes of memory at once.
+"""
 
 from __future__ import annotations
 
+import gc
+import threading
+import tracemalloc
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.index_writers import IndexWriters
+from nutch2py.records.cells import ParseStatus
+from nutch2py.records.webpage import WebPage
 from nutch2py.search.suggestions.prefix_terms import MAX_TEXT_CHARACTERS
+from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
 from tests.indexer.pages import doc
 from tests.server.conftest import Running, running
@@ -37,29 +48,76 @@ QUERIES = {
 PATHS = ("/", "/search.json", "/suggest", "/explain", "/cached", "/cached/view", "/opensearch.xml", "/style.css",
          "/search.js", "/icon.svg", "/api/v1/search", "/api/v1/suggest")  # fmt: skip
 KEY = reverse_url("http://h1.test/")
+MAX_CALLS = 400_000
+"""Python calls of one request: some 0.5 s of CPU."""
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    """Yield a server of an index of large pages."""
+class CallCounter:
+    """Counts the calls of Python functions in all threads that start within :meth:`counting`."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def _count(self, _frame: object, event: str, _argument: object) -> None:
+        self.calls += event == "call"
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count in the threads that start in the block."""
+        threading.setprofile(self._count)
+        try:
+            yield
+        finally:
+            threading.setprofile(None)
+
+
+def words(number: int, count: int) -> str:
+    """Return text of ``count`` of the words, which differs with ``number``."""
+    return " ".join(WORDS[(number + at) % 10] for at in range(count))
+
+
+@contextmanager
+def server_of(folder: Path, texts: list[str]) -> Iterator[tuple[Running, CallCounter]]:
+    """Serve an index of pages, of which the second has a copy; its threads are counted."""
     conf = Configuration.load(
         overrides={
-            "storage.data.store": f"embedded:{tmp_path_factory.mktemp('growth') / 'crawldata'}",
+            "storage.data.store": f"embedded:{folder / 'crawldata'}",
             "storage.embedded.map.size": str(1 << 30),
         }
     )
     with IndexWriters(conf) as writers:
         writers.prepare()
-        for number in range(PAGES):
+        for number, text in enumerate(texts):
             url = f"http://h{number}.test/"
-            text = " ".join(WORDS[(number + at) % 10] for at in range(PAGE_CHARACTERS // 8))
             fields = {"title": f"Plankton whale {number}", "content": text, "lang": "en"}
             writers.write(doc(reverse_url(url), url=url, host=f"h{number}.test", **fields))
         writers.commit()
-    with running(conf) as made:
+    page = WebPage()
+    page.content, page.content_type, page.title = b"<p>" + texts[1].encode(), "text/html", "Plankton"
+    page.text, page.parse_status = "plankton", ParseStatus(1, 0, ())
+    store = open_store(conf, WebPage)
+    store.create()
+    with store.batch() as batch:
+        batch.put(KEY, page)
+    counter = CallCounter()
+    with counter.counting(), running(conf) as made:
         for path in PATHS:  # fills what every request shares
             get(made, f"{path}?{urlencode({'q': 'plankton', 'id': KEY})}")
+        yield made, counter
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, CallCounter]]:
+    """Yield a server of an index of large pages, and the counter of its calls."""
+    texts = [words(number, PAGE_CHARACTERS // 8) for number in range(PAGES)]
+    with server_of(tmp_path_factory.mktemp("growth"), texts) as made:
         yield made
+
+
+@pytest.fixture
+def server(counted: tuple[Running, CallCounter]) -> Running:
+    """Return the server of an index of large pages."""
+    return counted[0]
 
 
 def request(server: Running, path: str, **arguments: object) -> tuple[int, int]:
@@ -71,11 +129,53 @@ def request(server: Running, path: str, **arguments: object) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_answer_to_query_is_bounded(server: Running, path: str) -> None:
+def test_answer_and_work_for_query_are_bounded(counted: tuple[Running, CallCounter], path: str) -> None:
+    server, counter = counted
+    limit = 1_200_000 if path == "/cached/view" else 200_000  # bytes; search.cached.max.characters of a page
     for name, query in QUERIES.items():
+        before = counter.calls
         status, size = request(server, path, q=query[:1000], id=KEY)
         assert (name, status in (200, 400, 404)) == (name, True)
-        assert (name, size < 200_000) == (name, True), size
+        assert (name, size < limit) == (name, True), size
+        assert (name, counter.calls - before < MAX_CALLS) == (name, True), counter.calls - before
+
+
+_FILLER = ". " * 20_000
+"""Text without words, so that a large page is indexed fast; matches lie all over it."""
+SIZES = (250_000, 4_000_000)
+
+
+def page_text(size: int) -> str:
+    """Return the text of a page of ``size`` characters."""
+    start = words(0, min(size, PAGE_CHARACTERS) // 8)
+    rest = (size - len(start)) // (len(_FILLER) + 18)
+    return start + "".join(f"{_FILLER} plankton {WORDS[at % 10]:8}" for at in range(rest))
+
+
+def test_work_does_not_grow_with_pages_and_memory_is_that_of_one(tmp_path: Path) -> None:
+    """Beyond the characters that snippets and suggestions read; of a page, its bytes and its text are in memory."""
+    paths = [path for path in PATHS if "." not in path or path == "/search.json"]
+    work: dict[str, list[tuple[int, int]]] = {path: [] for path in paths}
+    for size in SIZES:
+        (tmp_path / str(size)).mkdir()
+        texts = [page_text(size)] * 2
+        with server_of(tmp_path / str(size), texts) as (server, counter):
+            for path in paths:
+                before = counter.calls
+                gc.collect()
+                tracemalloc.start()
+                status, answer = request(server, path, q="plankton whal", id=KEY)
+                peak = tracemalloc.get_traced_memory()[1]
+                tracemalloc.stop()
+                assert status in (200, 404)
+                assert answer < 1_200_000
+                work[path].append((counter.calls - before, peak))
+    for path, measured in work.items():
+        calls = [each for each, _ in measured]
+        assert (path, max(calls) < MAX_CALLS) == (path, True), calls
+        assert (path, calls[1] < 1.2 * calls[0] + 2_000) == (path, True), calls
+        for size, (_, peak) in zip(SIZES, measured, strict=True):
+            assert (path, size, peak < 3.5 * size + 14_000_000) == (path, size, True), peak
 
 
 def test_suggestions_read_the_start_of_pages(server: Running) -> None:

@@ -33,11 +33,11 @@ def read_documents(
 
     ``max_characters``: longer values are cut as they are read, so that large documents do not add up; 0: none.
     """
-    import orjson
+    from msgspec import json  # orjson.loads needs memory of 13 times its input
 
     documents: list[dict[str, Any]] = []
     for each in addresses:
-        fields = orjson.loads(searcher.doc(each)["document"][0])
+        fields = json.decode(searcher.doc(each)["document"][0])
         documents.append(truncate_values(fields, max_characters) if max_characters else fields)
     if layout >= SCORE_COLUMNS_LAYOUT:
         scores = searcher.fast_field_values("pagerank", [*addresses])
