@@ -136,6 +136,19 @@ LONG = {
         "other pages run a crawl, and options are parsed",
     ),
     **dict.fromkeys(
+        (f"test_site.py::test_every_page_is_accessible[{scheme}]" for scheme in ("light", "dark")),
+        "a page of each kind is checked",
+    ),
+    **dict.fromkeys(
+        (
+            "test_install.py::test_pip_installs_wheel_with_extras[pip==23.0.1]",
+            "test_install.py::test_pip_installs_wheel_with_extras[pip]",
+            "test_install.py::test_tool_installs_command[uv-command0]",
+            "test_install.py::test_tool_installs_command[pipx-command1]",
+        ),
+        "the wheel is installed without an index by other tests",
+    ),
+    **dict.fromkeys(
         (f"test_tutorials.py::test_tutorial_runs_as_written[{page}]" for page in ("first-cluster", "from-nutch-2")),
         "their options are parsed, and tests of jobs on HBase and YARN run the same commands",
     ),

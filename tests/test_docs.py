@@ -197,6 +197,19 @@ def test_links_between_pages_resolve(page: Path) -> None:
     assert not broken
 
 
+def test_pictures_exist_for_light_and_dark_and_are_described() -> None:
+    """``scripts/test pictures`` takes them from a real crawl."""
+    found = set()
+    for page in PAGES:
+        for picture in re.findall(r"<picture>.*?</picture>", page.read_text(encoding="utf-8"), re.DOTALL):
+            names = re.findall(r'(?:srcset|src)="([^"]+)"', picture)
+            assert len(names) == 2
+            assert re.search(r'alt="[^"]{20,}"', picture)
+            found |= {(page.parent / name).resolve() for name in names}
+    assert found == {*(DOCS / "pictures").iterdir()}
+    assert {path.stem.rpartition("-")[2] for path in found} == {"light", "dark"}
+
+
 def test_every_page_is_reachable_from_readme() -> None:
     reached: set[Path] = set()
     waiting = [ROOT / "README.md"]

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -44,6 +44,11 @@ TERMS = {
     "exit codes": "operations",
     "Prometheus": "watching",
     "dedup": "jobs/dedup",
+    "WARC": "how-to/warc",
+    "systemd": "how-to/cron-and-systemd",
+    "pandas": "tutorial/data-frame",
+    "intranet": "how-to/intranet",
+    "backup": "how-to/backup",
 }
 """Search terms, with a page that the search must list; "" for a term of no page."""
 VIEWED = (
@@ -97,12 +102,16 @@ def test_site_has_every_page_as_html_and_markdown(built: Path) -> None:
     assert [page for page in listed if not (built / page).is_file()] == []
     parts = {"index.md", "how-to.md", "reference.md", "explanation.md", "tutorial/index.md"}
     assert {page.as_posix() for page in pages} - parts <= {*listed}
+    assert {"python-api.md", "rest-operations.md"} <= {*listed}
 
 
 def test_python_api_and_rest_operations_are_rendered(built: Path) -> None:
     api = (built / "python-api.html").read_text(encoding="utf-8")
     for name in ("Crawl.generate", "Crawl.search", "SearchClient.iter_hits", "URLFilter.filter", "SearchQuery"):
         assert re.search(rf'id="nutch2py\.[\w.]*{re.escape(name)}"', api), name
+    markdown = (built / "python-api.md").read_text(encoding="utf-8")
+    for heading in ("### nutch2py.crawl.Crawl(", "#### generate(", "#### filter(url: 'str')"):
+        assert heading in markdown
     assert "GET /api/v1/search" in (built / "rest-operations.html").read_text(encoding="utf-8")
 
 
@@ -150,7 +159,19 @@ def test_every_page_requests_only_files_of_site_and_fits_phone(chrome: Browser, 
         assert page.console_lines == []
 
 
+def inaccessible(chrome: Browser, axe: str, address: str, scheme: str, names: Iterable[str]) -> dict[str, list[str]]:
+    """Return what axe finds on pages, by page."""
+    with open_page(chrome, scheme=scheme) as page:
+        return {name: found for name in names if (page.goto(address + name), found := faults(page, axe))[1]}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_accessible(chrome: Browser, axe: str, address: str, scheme: str) -> None:
-    with open_page(chrome, scheme=scheme) as page:
-        assert {name: found for name in VIEWED if (page.goto(address + name), found := faults(page, axe))[1]} == {}
+    assert inaccessible(chrome, axe, address, scheme, VIEWED) == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_accessible(chrome: Browser, axe: str, built: Path, address: str, scheme: str) -> None:
+    names = sorted(path.relative_to(built).as_posix() for path in built.rglob("*.html"))
+    assert len(names) > 100
+    assert inaccessible(chrome, axe, address, scheme, names) == {}

@@ -10,13 +10,15 @@ the same order, and no second list can differ from it.
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from sphinx.cmd.build import build_main
@@ -88,6 +90,50 @@ def pages_of_parts() -> dict[str, list[str]]:
         parts[part] = [page for page in links_of(ROOT / "docs" / part) if page not in taken]
         taken.update(parts[part])
     return parts
+
+
+def python_api_markdown() -> str:
+    """Return the page of the Python API as Markdown, with what the HTML has from docstrings."""
+    from nutch2py import errors, interfaces, search_client
+    from nutch2py.crawl import Crawl
+    from nutch2py.search import search_schemas
+
+    lines = ["# Python API", "", "Signatures and docstrings of the interfaces that stay stable within a major version."]
+    client = [search_client.SearchClient, search_client.AsyncSearchClient, search_client.SearchError]
+    parts = {"Crawl": [Crawl], "Search client": client, "Types of the search API": _classes_of(search_schemas)}
+    parts |= {"Extension points": _classes_of(interfaces), "Errors": _classes_of(errors)}
+    for title, classes in parts.items():
+        lines += ["", f"## {title}"]
+        for each in classes:
+            lines += [
+                "",
+                f"### {each.__module__}.{each.__qualname__}{_signature(each)}",
+                "",
+                inspect.getdoc(each) or "",
+            ]
+            for name, member in inspect.getmembers(each):
+                if name.startswith("_") or not (inspect.isroutine(member) or isinstance(member, property)):
+                    continue
+                if not (getattr(member, "__module__", None) or each.__module__).startswith("nutch2py"):
+                    continue
+                text = inspect.getdoc(member) or ""
+                lines += ["", f"#### {name}{'' if isinstance(member, property) else _signature(member)}", "", text]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _classes_of(module: ModuleType) -> list[type]:
+    """Return the public classes that a module defines, in its order."""
+    found = [each for each in vars(module).values() if inspect.isclass(each) and each.__module__ == module.__name__]
+    return [each for each in found if not each.__name__.startswith("_")]
+
+
+def _signature(function: Callable[..., object]) -> str:
+    """Return a signature without ``self``, "" for one that is unknown."""
+    try:
+        text = str(inspect.signature(function))
+    except (TypeError, ValueError):
+        return ""
+    return re.sub(r"^\((self|cls)(, |(?=\)))", "(", text)
 
 
 def _toctree(pages: list[str], folder: str) -> str:
@@ -214,7 +260,7 @@ def write_markdown(source: Path, output: Path) -> None:
         title = re.match(r"# (.*)", (source / part).read_text(encoding="utf-8"))
         lines += ["", f"## {title[1] if title else part}", ""]
         if part == "reference.md":
-            pages = [*pages, "rest-operations.md"]
+            pages = [*pages, "python-api.md", "rest-operations.md"]
         for page in pages:
             text = (source / page).read_text(encoding="utf-8")
             heading = re.match(r"# (.*)", text)
@@ -223,8 +269,9 @@ def write_markdown(source: Path, output: Path) -> None:
     (output / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for page in source.rglob("*.md"):
         text = re.sub(r"\n```\{toctree\}\n.*?```\n", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        if page.name != "python-api.md":  # its text is in the docstrings
-            (output / page.relative_to(source)).write_text(text, encoding="utf-8")
+        if page.name == "python-api.md":  # its text is in the docstrings
+            text = python_api_markdown()
+        (output / page.relative_to(source)).write_text(text, encoding="utf-8")
     for path in source.rglob("*"):  # what the Markdown links to
         if path.is_file() and path.suffix not in (".md", ".py", ".css"):
             copy = output / path.relative_to(source)
