@@ -52,7 +52,14 @@ LONG = {
             f"jobs/test_hbase_crawl.py::test_killed_hbase_server_during_job_is_recovered[{job}-master]"
             for job in ("inject", "generate", "parse", "index")
         ),
-        "fetch and updatedb lose their master, every job its gateway",
+        "fetch and updatedb lose their master",
+    ),
+    **dict.fromkeys(
+        (
+            f"jobs/test_hbase_crawl.py::test_killed_hbase_server_during_job_is_recovered[{job}-gateway]"
+            for job in ("inject", "generate", "parse")
+        ),
+        "one client retries for every job: fetch, updatedb and index lose their gateway",
     ),
     **dict.fromkeys(
         (
@@ -120,6 +127,23 @@ LONG = {
     "mapreduce/test_yarn_kills.py::test_killed_mapper_and_reducer_of_fetch_are_rerun": "those of updatedb are killed",
     **dict.fromkeys(
         (
+            f"mapreduce/test_yarn_crawl.py::test_yarn_crawl_{name}[every job]"
+            for name in (
+                "table_equals_inline_table",
+                "host_table_equals_inline",
+                "solr_documents_equal_inline",
+                "job_summaries_equal_inline",
+                "jobs_have_several_tasks",
+                "pagerank_uses_mapreduce_and_inline_memory",
+                "leaves_only_package_on_hdfs",
+                "each_host_is_fetched_by_one_task",
+                "host_delay_holds_over_job",
+            )
+        ),
+        "inject, generate, fetch, parse, updatedb and index run on YARN, and the others on two other runners",
+    ),
+    **dict.fromkeys(
+        (
             "mapreduce/test_yarn_kills.py::test_terminated_driver_of_fetch_ends_application_and_resumes",
             "mapreduce/test_yarn_kills.py::test_killed_driver_of_updatedb_is_resumed",
         ),
@@ -162,9 +186,9 @@ LONG = {
 
 SERVICE_FIXTURES = frozenset(
     {"hadoop_cluster", "hbase_server", "solr_server", "opensearch_server", "tika", "three_nodes"}
-    | {"render", "homes", "browser", "chrome", "chromium"}
+    | {"render", "homes", "browser", "chrome", "chromium", "installed"}
 )
-"""Fixtures that start a server or a browser."""
+"""Fixtures that start a server or a browser, or install a wheel."""
 SERVICE_MODULES = frozenset(
     {
         "browser/test_hostile_pages", "browser/test_browser_start", "browser/test_own_requests",

@@ -2,8 +2,18 @@
 // java -cp CONF:WEB:CLASSES:LIB/* OneJvmCluster READY_FILE
 
 import java.io.File;
+import java.io.IOException;
 import java.net.URI;
+import java.net.URISyntaxException;
+import java.nio.file.Files;
+import java.nio.file.attribute.PosixFilePermissions;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.ChecksumFs;
+import org.apache.hadoop.fs.DelegateToFileSystem;
+import org.apache.hadoop.fs.FsConstants;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RawLocalFileSystem;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
@@ -20,11 +30,50 @@ import org.apache.hadoop.yarn.server.security.ApplicationACLsManager;
 public class OneJvmCluster {
 
   public static void main(String[] arguments) throws Exception {
+    Configuration.addDefaultResource("one-jvm-cluster.xml"); // the local file system
     DefaultMetricsSystem.setMiniClusterMode(true); // the daemons register metrics of the same names
     startHdfs();
     startYarn();
     new File(arguments[0]).createNewFile();
     Thread.currentThread().join();
+  }
+
+  /**
+   * The local file system without a process per file: the jars hold no native library of Hadoop, and without it Hadoop
+   * runs chmod for each of the thousands of files of an unpacked package, which takes minutes.
+   */
+  public static class NioLocalFs extends ChecksumFs {
+    public NioLocalFs(URI uri, Configuration conf) throws IOException, URISyntaxException {
+      super(new NioRawLocalFs(conf));
+    }
+  }
+
+  private static class NioRawLocalFs extends DelegateToFileSystem {
+    NioRawLocalFs(Configuration conf) throws IOException, URISyntaxException {
+      super(FsConstants.LOCAL_FS_URI, new NioRawLocalFileSystem(), conf, FsConstants.LOCAL_FS_URI.getScheme(), false);
+    }
+
+    @Override
+    public int getUriDefaultPort() {
+      return -1;
+    }
+
+    @Override
+    public boolean isValidName(String source) {
+      return true; // whatever the operating system takes
+    }
+  }
+
+  private static class NioRawLocalFileSystem extends RawLocalFileSystem {
+    @Override
+    public void setPermission(Path path, FsPermission permission) throws IOException {
+      if (permission.getStickyBit()) {
+        super.setPermission(path, permission);
+        return;
+      }
+      String symbols = permission.getUserAction().SYMBOL + permission.getGroupAction().SYMBOL + permission.getOtherAction().SYMBOL;
+      Files.setPosixFilePermissions(pathToFile(path).toPath(), PosixFilePermissions.fromString(symbols));
+    }
   }
 
   private static void startHdfs() throws Exception {

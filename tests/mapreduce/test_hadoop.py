@@ -237,18 +237,17 @@ def test_old_packages_are_deleted_from_hdfs(
 ) -> None:
     folder = f"/{tmp_path.name}"
     conf = hadoop_cluster.configuration({"mapreduce.hadoop.folder": folder})
-    kept = HadoopClient.from_conf(conf).upload_package(
-        hadoop_cluster.package, archive.read_manifest(hadoop_cluster.package)
-    )
-    (tmp_path / "old").write_text("")
-    for name in ("nutch2py-0.0.9-0123456789abcdef.tar.gz", "run_FetcherJob.me.20260101.120000.1", "notes.txt"):
-        hadoop_cluster.hadoop("fs", "-put", str(tmp_path / "old"), f"{folder}/{name}")
-    hadoop_cluster.hadoop("fs", "-touch", "-m", "-t", "20260101:120000", f"{folder}/*")
-    being_prepared = f"{folder}/run_FetcherJob.me.20261122.120000.2"
-    hadoop_cluster.hadoop("fs", "-put", str(tmp_path / "old"), being_prepared)
+    old = ["nutch2py-0.0.9-0123456789abcdef.tar.gz", "run_FetcherJob.me.20260101.120000.1", "notes.txt"]
+    recent = "run_FetcherJob.me.20261122.120000.2"
+    files = [tmp_path / name for name in (*old, recent)]
+    for path in files:
+        path.write_text("")
+    kept = HadoopClient.from_conf(conf).upload_package(files[0], archive.read_manifest(hadoop_cluster.package))
+    hadoop_cluster.hadoop("fs", "-put", *map(str, files), folder)
+    hadoop_cluster.hadoop("fs", "-touch", "-m", "-t", "20260101:120000", kept, *(f"{folder}/{name}" for name in old))
     assert clean_packages(conf) == 0
     left = hadoop_cluster.hadoop("fs", "-ls", "-C", folder).split()
-    assert set(left) == {kept, being_prepared, f"{folder}/notes.txt"}
+    assert set(left) == {kept, f"{folder}/{recent}", f"{folder}/notes.txt"}
     output = capsys.readouterr().out
     assert "package: 1 of the last 60 minutes stay" in output
     assert "package: 2 deleted" in output

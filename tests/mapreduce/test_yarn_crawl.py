@@ -1,17 +1,18 @@
-"""Crawl by commands on YARN, HDFS, HBase and Solr, compared with the same crawl in one process.
+"""Crawl on YARN, HDFS, HBase and Solr, compared with the same crawl in one process.
 
-The first two rounds run inline on both tables: they only make rows of every status. Every job then runs once on YARN,
-in the third round and after it. An application of YARN takes some 25 s on two cores, whatever it has to do.
+The first two rounds run inline on both tables: they only make rows of every status. The jobs of the third round and
+index then run once on YARN, in the long form those of the whole table, too. An application of YARN takes 40 s of
+processor time, whatever it has to do.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-import subprocess
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,10 +20,10 @@ from xml.sax.saxutils import escape
 
 import pytest
 
+from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
 from nutch2py.records.webpage import Host
 from nutch2py.table import TableQuery, open_store
-from tests.conftest import ROOT
 from tests.jobs import crawl
 from tests.mapreduce.hadoop_cluster import Cluster
 from tests.site import hosts
@@ -65,8 +66,16 @@ class Run(NamedTuple):
     requests: dict[str, list[hosts.Request]]
 
 
-def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hosts.Web) -> Run:
-    """Run the jobs of three rounds, then those of the whole table, as commands."""
+def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hosts.Web, whole: Sequence[str]) -> Run:
+    """Run the jobs of three rounds, then those of the whole table, through the command line.
+
+    Args:
+        folder: Configuration folder of the crawl.
+        settings: Properties of the crawl.
+        seeds: Folder of the seed list.
+        served: The web that is crawled.
+        whole: Options of the jobs of the whole table except index.
+    """
     lines = [
         f"<property><name>{name}</name><value>{escape(value)}</value></property>"
         for name, value in {**SETTINGS, **settings}.items()
@@ -74,17 +83,17 @@ def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hos
     (folder / "nutch-site.xml").write_text(f"<configuration>{''.join(lines)}</configuration>")
     said: dict[str, str] = {}
     tasks: dict[str, Tasks] = {}
+    crawl_id = folder.parent.name
     requests: dict[str, list[hosts.Request]] = {}
 
     def job(*words: str) -> None:
         before = len(served.requests)
-        command = [sys.executable, "-m", "nutch2py.cli", *words, "--conf", str(folder), "-crawlId", "rounds"]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"{' '.join(words)}: {done.stdout}{done.stderr}"
+        with redirect_stdout(StringIO()) as output:
+            assert main([*words, "--conf", str(folder), "-crawlId", crawl_id]) == 0, " ".join(words)
         name = " ".join(word for word in words if word not in INLINE) if words[0] != "inject" else "inject"
-        said[name] = done.stdout
+        said[name] = output.getvalue()
         if "-r" not in words:
-            tasks[name] = [(int(maps or 0), int(reduces or 0)) for maps, reduces in _TASKS.findall(done.stdout)]
+            tasks[name] = [(int(maps or 0), int(reduces or 0)) for maps, reduces in _TASKS.findall(said[name])]
         requests[name] = served.requests[before:]
 
     job("inject", seeds)
@@ -95,12 +104,12 @@ def run_crawl(folder: Path, settings: Mapping[str, str], seeds: str, served: hos
         job("fetch", batch, *options)
         job("parse", batch, *options)
         job("updatedb", batch, *options)
-    job("pagerank")
-    job("updatehostdb")
-    job("dedup")
+    job("pagerank", *whole)
+    job("updatehostdb", *whole)
+    job("dedup", *whole)
     job("index", "-all")
-    job("clean")
-    return Run(Configuration.load(folder, {"storage.crawl.id": "rounds"}), said, tasks, requests)
+    job("clean", *whole)
+    return Run(Configuration.load(folder, {"storage.crawl.id": crawl_id}), said, tasks, requests)
 
 
 class Outcome(NamedTuple):
@@ -113,21 +122,31 @@ class Outcome(NamedTuple):
     left_on_hdfs: list[str]
 
 
-@pytest.fixture(scope="module")
+ROUND, EVERY = "round and index", "every job"
+"""What runs on YARN; the second in the long form."""
+
+
+@pytest.fixture(scope="module", params=[ROUND, EVERY])
 def outcome(
-    hadoop_cluster: Cluster, hbase_server: Any, solr_server: Any, tmp_path_factory: pytest.TempPathFactory
+    hadoop_cluster: Cluster,
+    hbase_server: Any,
+    solr_server: Any,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
 ) -> Outcome:
     """Run both crawls of one web."""
-    folder = tmp_path_factory.mktemp("crawl")
+    folder, whole = tmp_path_factory.mktemp("crawl"), () if request.param == EVERY else INLINE
     hbase_server.start()
     solr_server.start()
-    documents = {name: solr_server.core(name) for name in ("of-cluster", "of-inline")}
+    cores = [f"{folder.name}-cluster", f"{folder.name}-inline"]
+    of_cluster, of_inline = map(solr_server.core, cores)
     with hosts.web() as served:
         seeds = folder / "seeds"
         seeds.mkdir()
         for number, part in enumerate((served.seeds()[::2], served.seeds()[1::2])):
             (seeds / f"part-{number}").write_text("".join(f"{url}\n" for url in part))
-        hadoop_cluster.hadoop("fs", "-put", str(seeds), "/crawl-seeds")
+        hdfs_seeds = f"/{folder.name}"
+        hadoop_cluster.hadoop("fs", "-put", str(seeds), hdfs_seeds)
         for name in ("cluster", "inline"):
             (folder / name).mkdir()
             for rules in hadoop_cluster.conf_folder.glob("*.txt"):
@@ -137,20 +156,20 @@ def outcome(
             **hadoop_cluster.settings,
             "storage.data.store": hbase_server.address(),
             "storage.embedded.shared": "false",
-            "solr.server.url": documents["of-cluster"],
+            "solr.server.url": of_cluster,
             "fetcher.server.delay": str(DELAY),
         }
         here = {
             "storage.data.store": f"embedded:{folder / 'crawldata'}",
-            "solr.server.url": documents["of-inline"],
+            "solr.server.url": of_inline,
             "fetcher.server.delay": "0",
             "plugin.excludes": "indexer-embedded",
         }
-        cluster = run_crawl(folder / "cluster", on_cluster, "hdfs:///crawl-seeds", served)
+        cluster = run_crawl(folder / "cluster", on_cluster, f"hdfs://{hdfs_seeds}", served, whole)
         left = hadoop_cluster.hadoop("fs", "-ls", "-C", "nutch2py").splitlines()
         served.owner = lambda _: "here"
-        inline = run_crawl(folder / "inline", here, str(seeds), served)
-    found = [_documents(solr_server, core) for core in documents]
+        inline = run_crawl(folder / "inline", here, str(seeds), served, whole)
+    found = [_documents(solr_server, core) for core in cores]
     return Outcome(cluster, inline, *found, left)
 
 
@@ -241,6 +260,7 @@ def test_yarn_crawl_jobs_have_several_tasks(outcome: Outcome) -> None:
             assert (reduces > 1) == (not writes and not name.startswith(of_maps_alone)), (name, applications)
 
 
+@pytest.mark.parametrize("outcome", [EVERY], indirect=True)
 def test_yarn_crawl_pagerank_uses_mapreduce_and_inline_memory(outcome: Outcome) -> None:
     assert " links, by MapReduce" in outcome.cluster.said["pagerank"]
     assert " links, in memory" in outcome.inline.said["pagerank"]
