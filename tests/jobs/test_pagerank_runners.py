@@ -52,7 +52,7 @@ def test_pagerank_inline_and_local_give_same_ranks(conf: Configuration, runner: 
 
 @needs_spark
 def test_pagerank_on_spark_gives_same_ranks(conf: Configuration) -> None:
-    expected = ranks_in_memory(conf, 2)
+    expected = ranks_in_memory(conf, 1)
     equal_by_mapreduce(conf, {"mapreduce.runner": "spark", "mapreduce.spark.master": "local[2]"}, expected)
 
 
