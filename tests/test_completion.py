@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -46,6 +47,28 @@ def test_option_values_and_files_are_completed(tmp_path: Path) -> None:
     assert offered(tmp_path, "inject", "see") == ["seeds.txt"]
     assert offered(tmp_path, "crawl", "--conf", "see") == ["seeds.txt"]
     assert offered(tmp_path, "-D", "x=y", "generate", "-to") == ["-topN"]
+
+
+def test_properties_runners_and_statuses_are_completed(tmp_path: Path) -> None:
+    assert offered(tmp_path, "fetch", "-D", "fetcher.server.de") == ["fetcher.server.delay="]
+    assert offered(tmp_path, "fetch", "-r", "") == ["inline", "local", "hadoop", "spark"]
+    assert offered(tmp_path, "readdb", "-dump", "out", "-status", "un") == ["unfetched"]
+
+
+def test_script_uses_no_expansion_that_zsh_lacks() -> None:
+    """zsh takes the slice ``${words[@]:1:COUNT}`` for modifiers: "unrecognized modifier 'C'"."""
+    assert not re.search(r"\$\{\w+\[@\]:", completion_script("zsh", SUMMARIES, command_parser))
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not on the PATH")
+def test_commands_are_completed_by_zsh(tmp_path: Path) -> None:
+    file = tmp_path / "completion"
+    file.write_text(completion_script("zsh", SUMMARIES, command_parser))
+    setup = "emulate -L sh; setopt kshglob noshglob braceexpand; COMP_WORDS=(nutch2py crawl -stay ''); COMP_CWORD=3"
+    ask = f'source {file}; ask() {{ {setup}; _nutch2py; echo "${{COMPREPLY[@]}}"; }}; ask'
+    done = subprocess.run(["zsh", "-f", "-c", ask], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == ["host", "domain", "path", "anywhere"]
+    assert "modifier" not in done.stderr
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from nutch2py.commands.command import CommandParser
+from nutch2py.conf.configuration import Configuration
+from nutch2py.jobs.stats.stats_collector import get_status_name
+from nutch2py.records.webpage import CrawlStatus
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -20,11 +24,21 @@ class CompletionOption(NamedTuple):
     values: tuple[str, ...]
 
 
+_OPTION_VALUES = {("readdb", "status"): tuple(get_status_name(each).removeprefix("status_") for each in CrawlStatus)}
+"""Values of options that a command checks itself, by command and option."""
+
+
+def property_names() -> list[str]:
+    """Return the names of the properties that have a default, without those of other programs."""
+    return sorted(name for name in Configuration.load() if re.fullmatch(r"[\w.-]+", name))
+
+
 def completion_options(parser: CommandParser) -> Iterator[CompletionOption]:
     """Yield the options of a command."""
     for action in parser.actions():
         if action.option_strings and action.help != argparse.SUPPRESS:
             values = tuple(map(str, action.choices or ()))
+            values = values or _OPTION_VALUES.get((parser.prog.rpartition(" ")[2], action.dest), ())
             yield CompletionOption(tuple(action.option_strings), action.help or "", action.nargs != 0, values)
 
 
@@ -44,10 +58,15 @@ def completion_script(shell: str, summaries: Mapping[str, str], get_parser: Call
 def _bash(summaries: Mapping[str, str], parser_of: Callable[[str], CommandParser]) -> Iterator[str]:
     yield "_nutch2py() {"
     yield '  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command="" options="" each'
-    yield '  for each in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do'
-    yield f"    case $each in {'|'.join(summaries)}) command=$each; break ;; esac"
+    yield "  for ((each = 1; each < COMP_CWORD; each++)); do"  # zsh has no slice that ends at an expression
+    yield f"    case ${{COMP_WORDS[each]}} in {'|'.join(summaries)}) command=${{COMP_WORDS[each]}}; break ;; esac"
     yield "  done"
     yield "  COMPREPLY=()"
+    yield '  if [ "$before" = -D ]; then'
+    yield f'    COMPREPLY=($(compgen -W "{" ".join(f"{name}=" for name in property_names())}" -- "$word"))'
+    yield "    compopt -o nospace 2>/dev/null"
+    yield "    return"
+    yield "  fi"
     yield '  case "$command $before" in'
     for name in summaries:
         files = []
@@ -85,6 +104,10 @@ def _fish(summaries: Mapping[str, str], parser_of: Callable[[str], CommandParser
                 f"-l {text[2:]}" if text.startswith("--") else f"-{'s' if len(text) == 2 else 'o'} {text[1:]}"
                 for text in option.spellings
             )
+            if option.spellings == ("-D",):
+                names = _quoted(" ".join(f"{each}=" for each in property_names()))
+                yield f"{seen} -s D -x -a {names} -d {_quoted(option.help)}"
+                continue
             value = (
                 f" -x -a {_quoted(' '.join(option.values))}" if option.values else " -r" if option.takes_value else ""
             )

@@ -53,6 +53,7 @@ T = TypeVar("T", bound=JobResult)
 _REDIRECT_CODES = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
 _MIN_INDEXED_SHARE = 0.9  # an index with a smaller share of the known documents was rebuilt, or is another one
 _MAX_SEED_REDIRECTS = 5  # per seed, from site to site
+_MAX_SHOWN_FAULTS = 20  # faults of seed lines
 _UNFINISHED_STATES = (BatchState.GENERATED, INTERRUPTED, FETCHED, PARSED, BatchState.UPDATED)
 
 
@@ -130,6 +131,13 @@ class CrawlLoop:
         return f"{count:,} of {len(self.seeds):,} seeds are rejected by the URL filters (see filterchecker)"
 
     def _inject_seeds(self) -> None:
+        faults = [f"{seed.url}: {problem}" for seed in self.seeds for problem in seed.faults]
+        for fault in faults[:_MAX_SHOWN_FAULTS]:
+            self._view.on_warning(fault)
+        if len(faults) > _MAX_SHOWN_FAULTS:
+            self._view.on_warning(
+                f"{len(faults):,} faults in seed lines, of which the first {_MAX_SHOWN_FAULTS} are shown"
+            )
         result = self._inject(self.seeds)
         rejected = result.count("injector", "urls_filtered")
         if rejected:

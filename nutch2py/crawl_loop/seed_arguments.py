@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import re
 import socket
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -15,7 +16,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError
 from nutch2py.fetcher.protocols.address_filter import AddressFilter, parse_host_address
 from nutch2py.fetcher.protocols.dns import DnsCache
-from nutch2py.jobs.inject.seeds import find_seed_files, iter_files, parse_seed_line
+from nutch2py.jobs.inject.seeds import find_line_errors, find_seed_files, iter_files, parse_seed_line
 from nutch2py.jobs.monitoring.skip_reasons import ADDRESS_FILTER_PROPERTY
 from nutch2py.url.normalizers.url_normalizers import URLNormalizers
 from nutch2py.url.url_parts import host_of
@@ -23,6 +24,8 @@ from nutch2py.url.url_parts import host_of
 _HTTP_HOST_PREFIXES = ("localhost", "127.", "[::1]", "10.", "192.168.")
 """Prefixes of hosts that rarely have a certificate: without a scheme their URL gets http."""
 _HOST_SCHEMES = ("http", "https", "ftp")
+_SCHEME_WITHOUT_SLASHES = re.compile("(https?|ftp):/?(?!/)", re.IGNORECASE)
+_SEED_FILE_SUFFIXES = (".txt", ".csv", ".tsv", ".lst", ".seeds", ".urls", ".xml", ".json", ".gz")
 _MAX_HOSTS_CHECKED = 100
 MAX_SEED_FILES = 10_000
 """Maximum number of seed files in a folder."""
@@ -34,11 +37,12 @@ _SEED_HELP = (
 
 
 class SeedArgument(NamedTuple):
-    """A seed line, its normalized URL, and why it cannot be fetched ("" if it can)."""
+    """A seed line, its normalized URL, why it cannot be fetched ("" if it can), and faults of its fields."""
 
     line: str
     url: str
     problem: str = ""
+    faults: tuple[str, ...] = ()
 
 
 def resolve_seeds(words: Iterable[str], conf: Configuration) -> list[SeedArgument]:
@@ -55,7 +59,7 @@ def resolve_seeds(words: Iterable[str], conf: Configuration) -> list[SeedArgumen
                 url = normalizers.normalize(seed.url)
                 if url is None or (urlsplit(url).scheme in _HOST_SCHEMES and not host_of(url)):
                     raise _invalid_seed_error(word, source, seed.url)
-                seeds[url] = SeedArgument(line, url)
+                seeds[url] = SeedArgument(line, url, faults=tuple(find_line_errors(line)) if "\t" in line else ())
     if not seeds:
         raise InputError("no seeds given: give a URL, or a file with one URL per line")
     return [*seeds.values()]
@@ -82,6 +86,11 @@ def _lines(word: str, conf: Configuration) -> Iterator[tuple[Path | None, str]]:
         return
     if word.startswith(("/", ".")) or " " in word or not word.strip():
         raise InputError(f"{word!r} is neither a URL nor a file: write a URL as https://www.example.org/")
+    if (scheme := _SCHEME_WITHOUT_SLASHES.match(word)) is not None:
+        meant = f"{scheme[1].lower()}://{word[scheme.end() :]}"
+        raise InputError(f"{word!r} is not a valid URL: did you mean {meant}?")
+    if word.lower().endswith(_SEED_FILE_SUFFIXES):  # none of these is a top-level domain
+        raise InputError(f"{word}: no such file: give an existing file with one URL per line, or a URL")
     yield None, f"{'http' if word.startswith(_HTTP_HOST_PREFIXES) else 'https'}://{word}{'' if '/' in word else '/'}"
 
 

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import re
+import traceback
+from pathlib import Path
 from typing import NamedTuple
 
-from jinja2 import BaseLoader, ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
+from jinja2 import (
+    BaseLoader,
+    ChoiceLoader,
+    Environment,
+    FileSystemLoader,
+    PackageLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateNotFound,
+    TemplateSyntaxError,
+)  # fmt: skip
 from markupsafe import Markup
 
 from nutch2py.search.query.query_language import make_verbatim_query
 from nutch2py.search.results.facets import FacetCounts
 from nutch2py.search.results.search_results import MAX_START, Hit, SearchResult, format_html
 from nutch2py.search.results.snippet import Snippet
+from nutch2py.server.empty_result import EmptyResultHelp
 from nutch2py.server.search_request import MAX_QUERY, SearchRequest, build_url
 from nutch2py.server.theme import Theme
 from nutch2py.server.translations import Translations
+from nutch2py.support.reporting import warn
 from nutch2py.url.display_url import display_url
 from nutch2py.url.keys import unreverse_url
 
 RESULTS_PER_PAGE = 10
 _MAX_PAGE_LINKS = 9
+_MAX_REPORTED_ERRORS = 100  # different errors of templates; a message may contain a value of a request
 _LANGUAGE_TAG = re.compile("[a-z]{2,3}(?:-[A-Za-z]{2,8})?")
 
 
@@ -33,13 +48,30 @@ class PageLink(NamedTuple):
 
 
 class SearchTemplates:
-    """Renders pages with a :class:`Theme`; templates in its folder override ours of the same name."""
+    """Renders pages with a :class:`Theme`; templates in its folder override ours of the same name.
+
+    The operator's templates are compiled at the start. A page whose template fails, then or later, is rendered by ours;
+    a warning names file and line, once for each error.
+    """
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
-        loaders: list[BaseLoader] = [PackageLoader("nutch2py.server")]
+        self._own_environment = self._create_environment(None)
+        self._environment = self._own_environment
+        self._reported_errors: set[str] = set()
         if theme.templates_dir is not None:
-            loaders.insert(0, FileSystemLoader(theme.templates_dir))
+            self._environment = self._create_environment(theme.templates_dir)
+            for path in sorted(theme.templates_dir.glob("*.html")):
+                try:
+                    self._environment.get_template(path.name)
+                except TemplateError as error:
+                    self._report_error(path.name, error)
+
+    def _create_environment(self, folder: Path | None) -> Environment:
+        theme = self.theme
+        loaders: list[BaseLoader] = [PackageLoader("nutch2py.server")]
+        if folder is not None:
+            loaders.insert(0, FileSystemLoader(folder))
         environment = Environment(
             loader=ChoiceLoader(loaders),
             autoescape=True,
@@ -63,11 +95,24 @@ class SearchTemplates:
             "max_start": MAX_START,
             "query": "",
         }
-        self._environment = environment
+        return environment
 
     def render(self, template: str, i18n: Translations, **values: object) -> str:
-        """Render a template in a language."""
-        return self._environment.get_template(template).render(i18n=i18n, **values)
+        """Render a template in a language; by our own template when the operator's fails."""
+        if self._environment is not self._own_environment:
+            try:
+                return self._environment.get_template(template).render(i18n=i18n, **values)
+            except Exception as error:  # noqa: BLE001 - a template may raise anything
+                self._report_error(template, error)
+        return self._own_environment.get_template(template).render(i18n=i18n, **values)
+
+    def _report_error(self, template: str, error: Exception) -> None:
+        """Warn about an error of the operator's templates, unless it was reported before."""
+        reason = f"template {error} not found" if isinstance(error, TemplateNotFound) else str(error)
+        message = f"{_error_location(template, error, self.theme.templates_dir)}: {reason}"
+        if message not in self._reported_errors and len(self._reported_errors) < _MAX_REPORTED_ERRORS:
+            self._reported_errors.add(message)
+            warn(f"{message}; the built-in page is shown instead: correct the template (search.page.templates)")
 
     def render_home(self, i18n: Translations, document_count: int) -> str:
         """Render the page without a query."""
@@ -87,6 +132,7 @@ class SearchTemplates:
         hints: tuple[str, ...] = (),
         is_sortable: bool = False,
         has_control_room: bool = False,
+        related: EmptyResultHelp | None = None,
         result_token: str = "",
     ) -> str:
         """Render a page of hits.
@@ -100,6 +146,7 @@ class SearchTemplates:
             hints: messages on errors of the query.
             is_sortable: offer sorting by date.
             has_control_room: link each hit to its page in the control room.
+            related: related searches, for a search without hits.
             result_token: token with which the script reports clicks, "" to report none.
         """
         values = {
@@ -112,12 +159,22 @@ class SearchTemplates:
             "hints": hints,
             "is_sortable": is_sortable and result.total > 1,
             "has_control_room": has_control_room,
+            "related": related,
             "result_token": result_token,
             "page_links": pagination_links(
                 i18n, result.start, result.total if result.collapsed_total is None else result.collapsed_total
             ),
         }
         return self.render("results.html", i18n, **values)
+
+
+def _error_location(template: str, error: Exception, folder: Path | None) -> str:
+    """Return file and line of an error in a template of a folder."""
+    if isinstance(error, TemplateSyntaxError):
+        return f"{error.name or template}, line {error.lineno}"
+    frames = traceback.extract_tb(error.__traceback__)  # Jinja puts the lines of templates there
+    frame = next((each for each in reversed(frames) if folder and Path(each.filename).is_relative_to(folder)), None)
+    return template if frame is None else f"{Path(frame.filename).name}, line {frame.lineno}"
 
 
 def pagination_links(i18n: Translations, start: int, total: int) -> list[PageLink]:

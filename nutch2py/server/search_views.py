@@ -25,6 +25,7 @@ from nutch2py.search.search_backends import SearchBackend, SearcherManager, need
 from nutch2py.search.search_log.logged_search import SearchSource
 from nutch2py.search.search_log.search_logger import SearchLogger
 from nutch2py.server.cached_page import SANDBOX_HEADERS, CachedPage, load_cached_page, query_terms, render_cached_page
+from nutch2py.server.empty_result import find_related_searches
 from nutch2py.server.score_explanation import explain_score
 from nutch2py.server.search_request import SearchRequest, build_url
 from nutch2py.server.search_templates import RESULTS_PER_PAGE, SearchTemplates, is_safe_link
@@ -181,6 +182,7 @@ class SearchViews:
                     result = index.search(queries[0], start, RESULTS_PER_PAGE, options)
             elif not result.corrected_query and needs_correction(result) and not start:
                 suggestion = index.correct_query(query)
+            related = None if is_partial or result.total else find_related_searches(index, request, i18n)
         if is_partial:  # while the user types: only hits, also for completions of the last word
             return _html_response(
                 self.templates.render_results(i18n, request, result, {}, hints=hints, has_control_room=has_control_room)
@@ -197,6 +199,7 @@ class SearchViews:
                 hints,
                 is_sortable=True,
                 has_control_room=has_control_room,
+                related=related,
                 result_token=self._log_search(call, result, "page"),
             )
         )

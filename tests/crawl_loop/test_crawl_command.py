@@ -14,6 +14,7 @@ from nutch2py import Crawl, WebPage
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl_loop.seed_arguments import own_site_delay_hint, resolve_seeds
+from nutch2py.errors import InputError
 from tests.conftest import MAP_SIZE
 from tests.processes import HEEDING, wait_until
 from tests.site.server import Reply, ScriptedSite
@@ -352,3 +353,25 @@ def test_seed_files_and_quiet_option_work(site: ScriptedSite, folder: Path, caps
     said = capsys.readouterr().out
     assert said.startswith("2 pages fetched")
     assert in_table(folder) == {site.url("/a"), site.url("/b")}
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("seeds.txt", "seeds.txt: no such file: give an existing file with one URL per line, or a URL"),
+        ("http:/a.test/b", "'http:/a.test/b' is not a valid URL: did you mean http://a.test/b?"),
+        ("HTTPS:a.test", "'HTTPS:a.test' is not a valid URL: did you mean https://a.test?"),
+    ],
+)
+def test_mistyped_seed_is_named_without_dns(folder: Path, word: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        resolve_seeds([word], Configuration.load())
+    assert str(caught.value) == message
+
+
+def test_faults_of_seed_fields_are_kept(folder: Path) -> None:
+    (folder / "seeds").write_text("http://a.test/\tnutch.fetchInterval=-100\nhttp://b.test/\tkind=good\n")
+    first, second = resolve_seeds(["seeds"], Configuration.load())
+    assert len(first.faults) == 1
+    assert "nutch.fetchInterval is '-100'" in first.faults[0]
+    assert second.faults == ()

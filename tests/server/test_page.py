@@ -56,6 +56,49 @@ def test_theme_properties_are_applied(server, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("<p>\n{% if results", "results.html, line 2: unexpected end of template"),
+        ("<p>\n\n{{ nothing.at_all }}", "results.html, line 3: 'nothing' is undefined"),
+        ("{% extends 'gone.html' %}", "results.html, line 1: template gone.html not found"),
+        ("{{ 1 / 0 }}", "results.html, line 1: division by zero"),
+    ],
+)
+def test_failing_template_is_named_and_built_in_page_shown(server, tmp_path, capsys, text, where):
+    (tmp_path / "results.html").write_text(text)
+    (tmp_path / "home.html").write_text("<p>ours")
+    server.conf.set("search.page.templates", str(tmp_path))
+    with running(server.conf) as made:
+        at_start = capsys.readouterr().err
+        assert where in at_start or "{{" in text or "extends" in text
+        for _ in range(2):
+            response, body = ask(made, q="needle")
+            assert response.status == 200
+            assert "Plain" in body
+        assert get(made, "/")[1] == "<p>ours"
+        said = at_start + capsys.readouterr().err
+    assert said.count(where) == 1, said
+    assert "the built-in page is shown instead" in said
+
+
+def test_search_without_hits_shows_ways_out(server):
+    _, body = ask(server, q="hay plumbus needle site:c.org -day")
+    part = body.partition("Single words of the query:")[2].partition("</ul>")[0]
+    assert '<a href="/?q=hay">hay</a> <span>30 documents</span>' in part
+    assert "<li>plumbus <span>0 documents</span>" in part
+    assert '<a href="/?q=needle">needle</a> <span>4 documents</span>' in part
+    _, body = ask(server, q="needle", lang="zh", host="b.org")
+    part = body.partition("With fewer filters:")[2].partition("</ul>")[0]
+    assert re.findall(r">([^<]*)</a> <span>([^<]*)<", part) == [
+        ("without site b.org", "1 document"),
+        ("without language Chinese", "2 documents"),
+        ("without a filter", "4 documents"),
+    ]
+    assert "Single words" not in body
+    assert "fewer filters" not in ask(server, q="plumbus", lang="zh")[1]
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
         ("page.colour", "red"),
