@@ -48,6 +48,7 @@ def measure(rows: int, folder: Path, runner: str) -> list[Measurement]:
             # Another clock, so that the rows marked by the previous run are available again.
             words = ["-adddays", f"{number / 1000}", "-D", "crawl.gen.delay=0"]
             words += ["-D", f"generate.due.share={share}", "-D", f"hbase.due.check={check}"]
+            words += ["-D", "hbase.due.exact.share=1"]
             note(f"generate {DUE:,} due of {rows:,}, {name}", lambda words=words: nutch("generate", *words))  # type: ignore[misc]
         note(f"dueindex of {rows:,}", lambda: nutch("dueindex"))
     return found

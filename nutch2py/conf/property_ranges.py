@@ -152,7 +152,8 @@ _PROPERTY_NAMES: Mapping[NumberRange, str] = {
     NumberRange(1, 1000, False): "parser.timeout.wall.factor",
     NumberRange(0, 100, False): "index.search.together index.search.coordination index.search.vector.weight",
     FRACTION: """
-        storage.import.bad.share generate.due.share plugin.failures.share db.fetch.schedule.adaptive.dec_rate
+        storage.import.bad.share generate.due.share hbase.due.exact.share
+        plugin.failures.share db.fetch.schedule.adaptive.dec_rate
         fetcher.local.failure.share indexer.delete.max.share
         index.scores.share crawl.pagerank.share crawl.reindex.share
         db.fetch.schedule.adaptive.sync_delta_rate db.signature.text_profile.quant_rate

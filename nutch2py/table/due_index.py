@@ -131,6 +131,10 @@ class DueIndexReader(_DueIndexAccess):
 
     is_sorted_by_score = True
     """:meth:`read_candidates` returns the best scores first. If False, tasks read :meth:`partitions` without order."""
+    max_due_share = 1.0
+    """Share of the rows up to which reading due rows by the index costs less than a full scan."""
+    max_due_share_property = ""
+    """Property of :attr:`max_due_share`, "" for none."""
     unindexed_count = 0
     """Rows that :meth:`read_rows` found changed by a program that does not update the index."""
 

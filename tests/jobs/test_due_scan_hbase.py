@@ -51,6 +51,7 @@ def opened(location: str, properties: Mapping[str, str], share: str) -> Configur
     conf.set("storage.data.store", location)
     conf.set("storage.crawl.id", f"due{next(_numbers)}")
     conf.set("generate.due.share", share)
+    conf.set("hbase.due.exact.share", "1")
     conf.set("hbase.due.index", "true")
     for name, value in properties.items():
         conf.set(name, value)
@@ -182,6 +183,24 @@ class TestHowManyRowsAreLookedAt:
         assert generate(table, now=NOW, top_n=1).count("generator", "rows") == 100  # it knows now how many there are
         open_store(table, WebPage).due_index().record_full_scan(240)
         assert generate(table, now=NOW, top_n=1).count("generator", "rows") == 60
+
+    @pytest.mark.parametrize("check", ["exact", "sample"])
+    @pytest.mark.parametrize(("rows", "by_index"), [(1_199, False), (1_200, True)])
+    def test_exact_check_is_skipped_where_full_scan_costs_less(
+        self, table: Configuration, capsys: pytest.CaptureFixture[str], check: str, rows: int, by_index: bool
+    ) -> None:
+        """Sixty of the rows are due: five per cent of 1,200."""
+        table.set("hbase.due.exact.share", "0.05")
+        table.set("hbase.due.check", check)
+        open_store(table, WebPage).due_index().record_full_scan(rows)
+        result = generate(table, now=NOW, top_n=1)
+        assert result.count("generator", "rows") == (60 if by_index or check == "sample" else 100)
+        told = "more than hbase.due.exact.share of the rows are due" in capsys.readouterr().out
+        assert told == (check == "exact" and not by_index)
+        table.set("generate.due.share", "0.01")  # the smaller share decides
+        open_store(table, WebPage).due_index().record_full_scan(rows)
+        assert generate(table, now=NOW, top_n=1).count("generator", "rows") == 100
+        assert "more than generate.due.share" in capsys.readouterr().out
 
     def test_large_count_is_sampled(self, table: Configuration, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(hbase_due_index, "EXACT_COUNT_LIMIT", 10)

@@ -104,6 +104,7 @@ class Ground(ABC):
             "hbase.thrift.write.bytes": str(plan.bytes),
             "hbase.thrift.scan.rows": "5",
             "hbase.due.index": "true",
+            "hbase.due.exact.share": "1",
             "generate.due.share": "1",  # by the index, also in so small a table
             "index.embedded.batch": "10",  # more than the table's buffer holds: no mark comes first by chance
             "solr.commit.size": "10",

@@ -49,7 +49,8 @@ class DueRowInput(GenerateInput):
     """Rows of a table that may be due.
 
     ``limit``: how many of the best are needed, :data:`NO_LIMIT` when all due rows must be read. When more than
-    ``generate.due.share`` of the table are needed, a scan in key order by all tasks is faster than the due index.
+    ``generate.due.share`` of the table are needed, a scan in key order by all tasks is faster than the due index. With
+    HBase's exact check, ``hbase.due.exact.share`` decides if it is less.
     """
 
     def __init__(
@@ -78,14 +79,17 @@ class DueRowInput(GenerateInput):
         if reason := index.unavailable_reason:
             return f", as the due index is not available: {reason}"
         self._spans = [TimeSpan(*span) for span in times]
-        max_rows = int((self.expected_rows or 0) * self._conf.get_float("generate.due.share", 0.25))
+        share, decides = self._conf.get_float("generate.due.share", 0.25), "generate.due.share"
+        if index.max_due_share < share:
+            share, decides = index.max_due_share, index.max_due_share_property
+        max_rows = int((self.expected_rows or 0) * share)
         needed = limit
         if not index.is_sorted_by_score:
             needed = index.count(self._spans, max_rows + 1)
         elif limit > max_rows:
             needed = min(limit, index.count(self._spans, max_rows + 1))
         if needed > max_rows:
-            return ": more than generate.due.share of the rows are due"
+            return f": more than {decides} of the rows are due"
         if reason := index.full_scan_reason(now_ms(), self._spans):
             return f": {reason}"
         self.uses_due_index, self.expected_rows = True, needed

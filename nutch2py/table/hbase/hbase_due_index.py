@@ -70,9 +70,13 @@ class HBaseDueIndex(DueIndex):
         is_enabled: bool,
         full_scan_days: float,
         is_checked_exactly: bool = True,
+        max_exact_share: float = 1.0,
     ) -> None:
+        """``max_exact_share``: :attr:`max_due_share` with the exact check."""
         self._source, self._due_table, self._is_enabled = source, due_table, is_enabled
         self._is_checked_exactly = is_checked_exactly
+        if is_checked_exactly:
+            self.max_due_share, self.max_due_share_property = max_exact_share, "hbase.due.exact.share"
         self._full_scan_interval = int(full_scan_days * MS_PER_DAY)
         self.unindexed_count = 0
 

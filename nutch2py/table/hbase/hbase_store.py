@@ -55,6 +55,7 @@ class HBaseStore(DataStore[R]):
         self._families: frozenset[bytes] | None = None
         self._budgets: dict[frozenset[bytes] | None, RowBudget] = {}
         self._keeps_due_index, self._full_scan_days, self._is_due_checked_exactly = False, 0.0, True
+        self._max_exact_share = 1.0
 
     @classmethod
     def open(cls, conf: Configuration, record: type[R], table_name: str, location: str) -> Self:
@@ -71,6 +72,7 @@ class HBaseStore(DataStore[R]):
         if check not in CHECKS:
             raise ConfigurationError(f"hbase.due.check is {check!r}: choose one of {', '.join(CHECKS)}")
         store._is_due_checked_exactly = check == "exact"
+        store._max_exact_share = conf.get_float("hbase.due.exact.share", 0.05)
         return store
 
     def _fetch_families(self) -> frozenset[bytes] | None:
@@ -286,7 +288,12 @@ class HBaseStore(DataStore[R]):
             lambda: region_spans(self._gateways, self._table, to_key_span(KeyRange())),
         )
         return HBaseDueIndex(
-            source, self._due_table(), self._keeps_due_index, self._full_scan_days, self._is_due_checked_exactly
+            source,
+            self._due_table(),
+            self._keeps_due_index,
+            self._full_scan_days,
+            self._is_due_checked_exactly,
+            self._max_exact_share,
         )
 
     def _read_plan(self, fields: frozenset[RecordField]) -> tuple[list[bytes], RowBudget, Callable[[CellRow], R]]:
