@@ -323,7 +323,10 @@ def _nodedumper(args: Arguments, conf: Configuration) -> int:
 def _webgraph_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
     parser.add_argument(
-        "-format", "--format", choices=("graphml", "edges"), default="graphml", help="GraphML, or one edge per line"
+        "-format",
+        "--format",
+        choices=("graphml", "edges"),
+        help="GraphML, or one edge per line with tabs; by default edges for .tsv, .txt and .edges, else GraphML",
     )
     parser.add_argument("-hosts", "--hosts", action="store_true", help="links between hosts, with their counts")
 
@@ -331,7 +334,13 @@ def _webgraph_options(parser: argparse.ArgumentParser) -> None:
 def _webgraph(args: Arguments, conf: Configuration) -> int:
     from nutch2py.jobs.tools.webgraph import export_graph
 
-    export_graph(conf, Path(args.output), args.format, between_hosts=args.hosts)
+    suffix = Path(args.output).suffix.lower()
+    if args.format is None and suffix == ".csv":
+        raise UsageError(
+            f"-o {args.output}: no format of webgraph is CSV: name the file .graphml or .tsv, or choose a -format"
+        )
+    format_name = args.format or ("edges" if suffix in (".tsv", ".txt", ".edges") else "graphml")
+    export_graph(conf, Path(args.output), format_name, between_hosts=args.hosts)
     return 0
 
 

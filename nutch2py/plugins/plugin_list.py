@@ -6,6 +6,7 @@ import importlib
 import inspect
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from importlib.metadata import EntryPoint
 
 import orjson
 
@@ -14,6 +15,13 @@ from nutch2py.errors import UsageError
 from nutch2py.interfaces import EXTENSION_POINTS
 from nutch2py.plugins.loading import ALWAYS_ENABLED_POINTS, installed_plugins, load_plugin, plugin_selector
 from nutch2py.support.reporting import print_output
+
+_NAMING_PROPERTIES = {
+    "signature": ("db.signature.class", "MD5Signature"),
+    "fetchschedule": ("db.fetch.schedule.class", "DefaultFetchSchedule"),
+    "encoder": ("index.encoder", ""),
+}
+"""Property and default of each point of which one plug-in runs."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ def list_plugins(conf: Configuration, plugin_id: str = "") -> list[PluginInfo]:
         PluginInfo(
             point,
             name,
-            point in ALWAYS_ENABLED_POINTS or selected(name),
+            _is_named(conf, point, name, entry) if point in ALWAYS_ENABLED_POINTS else selected(name),
             entry.value,
             f"{entry.dist.name} {entry.dist.version}" if entry.dist else "",
         )
@@ -42,6 +50,12 @@ def list_plugins(conf: Configuration, plugin_id: str = "") -> list[PluginInfo]:
         for name, entry in sorted(installed_plugins(point).items())
         if plugin_id in ("", name)
     ]
+
+
+def _is_named(conf: Configuration, point: str, name: str, entry: EntryPoint) -> bool:
+    """Return whether the property of a point of which one plug-in runs names a plug-in, by its id or class."""
+    named = conf.get_trimmed(*_NAMING_PROPERTIES[point])
+    return named == entry.value.replace(":", ".") or named.rpartition(".")[2] == name
 
 
 def print_plugins(conf: Configuration, plugin_id: str = "", as_json: bool = False) -> int:

@@ -76,6 +76,10 @@ def test_nodedumper_and_webgraph_commands_work(
     assert main(["webgraph", "-o", str(tmp_path / "g"), "-format", "edges", "-hosts", *options]) == 0
     assert capsys.readouterr().out.endswith(f"WebGraph: 4 hosts and 4 links in {tmp_path / 'g'}\n")
     assert "x.a.test\tb.test\t1\n" in (tmp_path / "g").read_text(encoding="utf-8")
+    assert main(["webgraph", "-o", str(tmp_path / "g.tsv"), "-hosts", *options]) == 0
+    assert (tmp_path / "g.tsv").read_text(encoding="utf-8") == (tmp_path / "g").read_text(encoding="utf-8")
+    assert main(["webgraph", "-o", str(tmp_path / "g.csv"), *options]) == 255
+    assert "no format of webgraph is CSV" in capsys.readouterr().err
 
 
 def test_pages_are_exported_as_graphml(crawled: Configuration, tmp_path: Path) -> None:

@@ -54,6 +54,11 @@ def test_every_extension_point_lists_plugins(conf: Configuration, capsys: pytest
     runs = {each.id: each.runs for each in listed}
     assert runs["urlfilter-regex"]
     assert not runs["indexer-csv"]
+    for point in ("fetchschedule", "signature", "encoder"):
+        assert sum(each.runs for each in listed if each.point == point) == (point != "encoder")
+    assert (runs["DefaultFetchSchedule"], runs["AdaptiveFetchSchedule"], runs["MD5Signature"]) == (True, False, True)
+    conf.set("db.fetch.schedule.class", "org.apache.nutch.crawl.AdaptiveFetchSchedule")
+    assert {each.id: each.runs for each in list_plugins(conf)}["AdaptiveFetchSchedule"]
     assert main(["plugin", "-json"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(listed)
 
