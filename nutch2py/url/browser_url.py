@@ -9,6 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nutch2py.support.bounded_cache import bounded_cache
+
+if TYPE_CHECKING:
+    import url as whatwg
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.\-]*):", re.IGNORECASE)
 # URLs without a host in Java: no two slashes, or two "@" before the path
@@ -66,13 +72,21 @@ def as_browser_url(url: str) -> str | None:
     return join_as_browser(None, url)
 
 
+@bounded_cache(64, max_key_length=2_048)
+def _parse_base(base: str) -> whatwg.URL:
+    """Return the parsed URL of a page, against which all its links are resolved."""
+    import url as whatwg
+
+    return whatwg.URL.parse(base)
+
+
 def join_as_browser(base: str | None, href: str) -> str | None:
     """Return the URL of a link as a browser resolves it against ``base``, None if it is no link of the web."""
     import url as whatwg  # takes time, and most commands do not resolve links
 
     href = _MANY_SLASHES.sub("//", href)  # the library rejects some such references, though browsers ignore the slashes
     try:
-        parsed = whatwg.URL.parse(href) if base is None else whatwg.URL.parse(base).join(href)
+        parsed = whatwg.URL.parse(href) if base is None else _parse_base(base).join(href)
     except (whatwg.URLError, ValueError):
         return None
     return str(parsed) if parsed.scheme in _WEB_SCHEMES else None

@@ -35,11 +35,12 @@ class UrlValidator(URLFilter):
 
     def __init__(self, conf: Configuration) -> None:
         self._max_tld = conf.get_int("urlfilter.tld.length", 0)
-        self._with_underscores = conf.get_bool("urlfilter.validator.underscores", True)
+        pattern = _URL if conf.get_bool("urlfilter.validator.underscores", True) else _URL_WITHOUT_UNDERSCORES
+        self._match = pattern.fullmatch
 
     def filter(self, url: str) -> str | None:
         """Return the URL if it is valid, else None."""
-        match = _URL.fullmatch(url) if self._with_underscores else _URL_WITHOUT_UNDERSCORES.fullmatch(url)
+        match = self._match(url)
         if match is None:
             return None
         address, tld, path, query = match.groups()
