@@ -177,6 +177,9 @@ LONG = {
         "their options are parsed, and tests of jobs on HBase and YARN run the same commands",
     ),
     "parser/formats/test_growth.py::test_format_parser_time_is_linear_at_half_megabyte": "those of 32 KB are measured",
+    "parser/test_languages.py::test_crawl_fetches_every_page_once_and_each_is_found_by_its_words": (
+        "its pages and links are parsed"
+    ),
     "parser/test_real_trees.py::test_every_page_link_and_character_of_tree_is_parsed[linux-doc-6.1]": (
         "three other packages are read"
     ),
