@@ -213,6 +213,7 @@ SERVICE_MODULES = frozenset(
         "fuzz/test_fuzz", "upgrade/test_upgrade", "users/test_cron_job", "users/test_own_site", "users/test_sick_crawl",
         "crawl_loop/test_crawl_command", "crawl_loop/test_resumed_crawl", "crawl_loop/test_crawl_pagerank",
         "control_room/test_failing_crawl", "joblog/test_monitoring_servers",
+        "parser/test_parse_worker", "rest/test_jobs",
         "rest/test_generated", "rest/test_generated_client", "rest/test_schemathesis", "rest/test_killed_server",
         "scrapy_projects/test_tutorial", "scrapy_projects/test_hostile_projects",
         "url/test_growth", "parser/test_growth", "parser/formats/test_growth", "parser/test_decompression_bombs",
@@ -233,7 +234,10 @@ def _module_of(item: pytest.Item) -> str:
     return item.nodeid.partition("::")[0].removeprefix("tests/").removesuffix(".py")
 
 
-_PROCESS_NAMES = frozenset({"subprocess", "Popen", "Process", "strike", "Kills", "sync_playwright"})
+_PROCESS_NAMES = frozenset(
+    {"subprocess", "Popen", "Process", "strike", "Kills", "sync_playwright", "start_job", "wait_for_state"}
+)
+"""Names that start, await or kill processes; the last two are those of the REST tests' client."""
 _MEASURING_NAMES = frozenset({"assert_linear"})
 _PROCESS_RUNNERS = frozenset({"local", "spark", "hadoop"})
 
