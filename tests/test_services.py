@@ -53,6 +53,16 @@ def test_systemd_units_are_well_formed(path: Path) -> None:
         assert not [line for line in done.stderr.splitlines() if "Unknown" in line or "Failed to parse" in line]
 
 
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not on the PATH")
+@pytest.mark.parametrize("name", ["nutch2py.service", "nutch2py-crawl.service"])
+def test_services_are_hardened(name: str) -> None:
+    command = ["systemd-analyze", "security", "--offline=true", "--threshold=45", str(FOLDER / name)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "unrecognized option" in done.stderr:
+        pytest.skip("this systemd-analyze cannot judge files")
+    assert done.returncode == 0, done.stdout[-200:] + done.stderr
+
+
 def test_timer_starts_existing_service() -> None:
     assert (FOLDER / "nutch2py-crawl.timer").with_suffix(".service").is_file()
     assert unit("nutch2py-crawl.service")["Service"]["SuccessExitStatus"] == "1"  # nothing is due
