@@ -155,7 +155,7 @@ LONG = {
     **dict.fromkeys(
         (
             f"test_doc_blocks.py::test_page_runs_as_written[{page}]"
-            for page in ("index", "crawl", "report", "cron-and-systemd", "monitoring")
+            for page in ("index", "crawl", "report", "cron-and-systemd", "monitoring", "chinese", "recrawl")
         ),
         "other pages run a crawl, and options are parsed",
     ),

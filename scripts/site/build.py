@@ -280,18 +280,20 @@ def write_markdown(source: Path, output: Path) -> None:
 
 
 def make_accessible(output: Path) -> None:
-    """Let the keyboard scroll tables and code blocks, name the landmarks, and save browsers a request for an icon."""
+    """Let the keyboard scroll tables and code, name the landmarks, and omit headings and icons without content."""
     replacements = {
         '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
         "<pre>": '<pre tabindex="0">',
         '<aside class="sidebar-drawer': '<aside aria-label="All pages" class="sidebar-drawer',
         '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
         "</head>": '<link rel="icon" href="data:,"></head>',
+        '<div id="search-results"': '<h1>Search</h1><div id="search-results"',
     }
     for page in output.rglob("*.html"):
         text = page.read_text(encoding="utf-8")
         for old, new in replacements.items():
             text = text.replace(old, new)
+        text = re.sub(r'<th class="head[^"]*"><p></p></th>', "<td></td>", text)  # the corner of a table is no heading
         page.write_text(text, encoding="utf-8")
 
 
