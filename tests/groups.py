@@ -235,9 +235,10 @@ def _module_of(item: pytest.Item) -> str:
 
 
 _PROCESS_NAMES = frozenset(
-    {"subprocess", "Popen", "Process", "strike", "Kills", "sync_playwright", "start_job", "wait_for_state"}
+    {"subprocess", "Popen", "Process", "strike", "Kills", "SIGKILL", "SIGSTOP", "sync_playwright"}
+    | {"start_job", "wait_for_state"}
 )
-"""Names that start, await or kill processes; the last two are those of the REST tests' client."""
+"""Names that start, stop, await or kill processes; the last two are those of the REST tests' client."""
 _MEASURING_NAMES = frozenset({"assert_linear"})
 _PROCESS_RUNNERS = frozenset({"local", "spark", "hadoop"})
 

@@ -109,6 +109,7 @@ def test_tests_kill_only_through_kills() -> None:
         "tests.crawl_loop.test_crawl_command: process.send_signal",  # at a page under way; its exit code is checked
         *["tests.scrapy_projects.test_hostile_projects: spider.send_signal"] * 2,
         "tests.scrapy_projects.test_tutorial: spider.send_signal",  # at a page that is under way: its server knows
+        *["tests.search.test_search_worker: os.kill"] * 6,  # of the worker: its answers or its replacement are checked
         "tests.server.test_foreign_origin: process.kill",  # a relay, which keeps nothing
         "tests.server.test_serve: process.send_signal",  # of the server, its exit code and last line are checked
         "tests.server.test_serve: process.kill",
