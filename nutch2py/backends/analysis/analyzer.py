@@ -375,14 +375,14 @@ class Analyzer:
         folded = self._folding.fold(text).text
         if self.rules_version > 2:
             folded = replace_names(folded)
-        codes = ["en", *sorted({*languages} - {"en"})]
+        codes = sorted({*languages}, key=lambda code: (code != "en", code))
         units: list[QueryWord] = []
         joined: list[str] = []  # alphabetic runs without a space between them
         start = end = -1  # of the first and of the last one
 
         def close() -> None:
             if joined:
-                used = [code for code in codes if code != "ja"]
+                used = [code for code in codes if code != "ja" or "en" not in codes]  # both stem as English
                 spellings = [joined, *self._other_spellings(joined, folded[start:end])]
                 rows = dict.fromkeys(
                     tuple(self._term_cache(code)[run] for run in runs) for runs in spellings for code in used

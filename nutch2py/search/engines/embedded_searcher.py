@@ -94,7 +94,7 @@ class EmbeddedSearcher(PlanSearcher):
         self.schema, self._searcher = self.index.schema, self.index.searcher()
         self._commit = commit = EmbeddedCommit(self._searcher, self.schema, self.index_dir.layout)
         counts = {code: self._searcher.doc_freq("exact", f"lang={code}") for code in sorted(LANGUAGE_CODES)}
-        languages = indexed_languages(counts)
+        languages = indexed_languages(counts, self._searcher.num_docs)
         corrector = SpellingCorrector(commit, self.analyzer, languages)
         self._planner = QueryPlanner(self._settings, self.analyzer, languages, commit, corrector)
         self._suggestion_cache = SuggestionCache()  # other documents have other terms

@@ -126,8 +126,8 @@ class ServerSearcher(PlanSearcher):
         """The planner, with the languages of the index, which are cached for a minute."""
         if self._planner is None or time.monotonic() - self._languages_read_at > _LANGUAGES_TTL:
             own_documents = FilterClause(ANALYSIS_FIELD, self.analyzer.version)
-            counts = self._find(HitRequest(own_documents, facets=("lang",))).facets or {}
-            languages = indexed_languages(dict(counts.get("lang", ())))
+            found = self._find(HitRequest(own_documents, facets=("lang",)))
+            languages = indexed_languages(dict((found.facets or {}).get("lang", ())), found.total)
             self._statistics = statistics = ServerStatistics(self)
             corrector = SpellingCorrector(self, self.analyzer, languages)
             self._planner = QueryPlanner(self._settings, self.analyzer, languages, statistics, corrector)

@@ -6,6 +6,7 @@ translate a plan and add nothing. :mod:`nutch2py.search.query.query_planner` mak
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from nutch2py.backends.analysis.stemming import analysis_language
 TIE_BREAKER = 0.1
 """Weight of the other fields of a word next to the best one."""
 FILTER_SCORE = 0.001
+_MIN_LANGUAGE_SHARE = 0.0002  # of the pages of an index
 
 
 IndexTerm = tuple[str, str]
@@ -190,6 +192,23 @@ def exact_field_name(field: str) -> str:
     return "site" if field == "host" else field
 
 
-def indexed_languages(counts: Mapping[str, int]) -> frozenset[str]:
-    """Return the language codes of an index, given the number of pages with each ``lang``."""
-    return frozenset(analysis_language(lang) for lang, count in counts.items() if count)
+def indexed_languages(counts: Mapping[str, int], total: int) -> frozenset[str]:
+    """Return the codes of the languages by whose rules the pages of an index were analysed.
+
+    Pages without a known language were analysed as English. A code with very few pages is left out: these are pages
+    whose language was taken for another, and stems of a language match words of others.
+
+    Args:
+        counts: Number of pages with each ``lang``.
+        total: Number of pages.
+
+    >>> indexed_languages({"sv": 10_000, "tr": 1}, 10_001)
+    frozenset({'sv'})
+    >>> sorted(indexed_languages({"sv": 8, "fi": 1, "zh": 1}, 10)), sorted(indexed_languages({"sv": 8}, 10))
+    (['en', 'fi', 'sv'], ['en', 'sv'])
+    """
+    pages = Counter({"en": total - sum(counts.values())})
+    for lang, count in counts.items():
+        pages[analysis_language(lang)] += count
+    codes = frozenset(code for code, count in pages.items() if count > 0 and count >= total * _MIN_LANGUAGE_SHARE)
+    return codes or frozenset({"en"})

@@ -126,7 +126,10 @@ class _PlannedWord(NamedTuple):
 
 
 class QueryPlanner:
-    """Plans queries for an index with pages in ``languages`` (codes)."""
+    """Plans queries for an index with pages in ``languages`` (codes).
+
+    Words are searched by the rules of English, too, which find names (Gandhis: Gandhi) and words as they are typed.
+    """
 
     def __init__(
         self,
@@ -137,6 +140,7 @@ class QueryPlanner:
         corrector: WordCorrector | None = None,
     ) -> None:
         self.settings, self.analyzer, self.languages = settings, analyzer, languages | {"en"}
+        self._foreign_languages = self.languages - languages if languages else frozenset[str]()
         self.statistics, self.corrector = statistics, corrector
         self._synonyms = get_synonym_expander(settings.synonym_groups, analyzer, self.languages)
 
@@ -225,6 +229,16 @@ class QueryPlanner:
             return self._synonyms.expand(units) if text.field in ("", *TEXT_FIELDS) else units
         rows = self.index_rows(text.text)
         return [QueryWord(tuple((row,) for row in rows))] if rows else []
+
+    def foreign_alternatives(self, text: str) -> set[tuple[tuple[str, ...], ...]]:
+        """Return the alternatives of a word that only languages without pages have: har of harnessing in Swedish."""
+        if not self._foreign_languages:
+            return set()
+        foreign, own = (
+            {row for unit in self.analyzer.query_words(text, codes) for row in unit.alternatives}
+            for codes in (self._foreign_languages, self.languages - self._foreign_languages)
+        )
+        return foreign - own
 
     def index_rows(self, text: str) -> list[tuple[str, ...]]:
         """Return the terms of a text in pages of each language, without duplicates and empty ones."""
@@ -350,11 +364,18 @@ class _PlanBuilder:
                 continue
             if len(units) != 1:
                 continue
-            frequency = self._frequency_of(units[0])
+            foreign = self._planner.foreign_alternatives(text.text)
+            own = tuple(each for each in units[0].alternatives if each not in foreign)
+            frequency = self._frequency_of(units[0]._replace(alternatives=own))
             if frequency > _MAX_RARE_FREQUENCY or len(self._corrections) == _MAX_CORRECTED_WORDS:
                 continue
             attempts += 1
             if corrections := corrector.find_corrections(match[1], frequency):
+                if foreign:
+                    terms = {term for row in foreign for sequence in row for term in sequence}
+                    if not terms.isdisjoint(corrections[0].terms):  # the other rules find the similar word
+                        continue
+                    self._units[text] = [units[0]._replace(alternatives=own)]
                 self._corrections[text] = corrections
                 self.replaced_words[match[1]] = corrections[0].word
 

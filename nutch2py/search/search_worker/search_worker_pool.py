@@ -181,9 +181,9 @@ class SearchWorkerPool:
         return worker
 
     def _end(self, worker: WorkerProcess) -> None:
+        worker.terminate()
         with self._changed:
             self._workers.discard(worker)
-        worker.terminate()
 
 
 class _SearchWorker(WorkerProcess):

@@ -82,7 +82,7 @@ class SpellingCorrector:
 
     def __init__(self, index: SpellingIndex, analyzer: Analyzer, languages: Iterable[str]) -> None:
         self._index, self._analyzer = index, analyzer
-        self._languages = frozenset(languages) | {"en"}
+        self._languages = frozenset(languages) or frozenset({"en"})
         self._latin_codes: list[str] = []
         self._corrections: dict[tuple[str, int], tuple[Correction, ...]] = {}
         self._homophones: dict[str, str] = {}
@@ -247,15 +247,18 @@ class SpellingCorrector:
         for first, last, languages in _SCRIPT_LANGUAGES:
             if first <= letter <= last:
                 known = [code for code in languages if code in self._languages]
-                return known[:1] or ["en"], known[1:]
+                return known[:1] or self._rank_codes(self._languages)[:_MAX_LANGUAGES], known[1:]
         if not self._latin_codes:
-            codes = sorted(self._languages & _LATIN_LANGUAGES)
-            if len(codes) > _MAX_LANGUAGES:
-                counts = self._index.document_frequencies([("exact", f"lang={code}") for code in codes])
-                ranked = sorted(zip(counts, codes, strict=True), key=lambda each: (-each[0], each[1]))
-                codes = [code for _, code in ranked]
-            self._latin_codes = codes
+            self._latin_codes = self._rank_codes(self._languages & _LATIN_LANGUAGES or self._languages)
         return self._latin_codes[:_MAX_LANGUAGES], self._latin_codes[_MAX_LANGUAGES:]
+
+    def _rank_codes(self, codes: frozenset[str]) -> list[str]:
+        """Return languages, those of most pages first if they are many."""
+        ordered = sorted(codes)
+        if len(ordered) <= _MAX_LANGUAGES:
+            return ordered
+        counts = self._index.document_frequencies([("exact", f"lang={code}") for code in ordered])
+        return [code for _, code in sorted(zip(counts, ordered, strict=True), key=lambda each: (-each[0], each[1]))]
 
     def _check_best(self, candidates: list[_Candidate]) -> list[_Candidate]:
         """Return the best of sorted candidates that are words, without those far behind the best one."""
