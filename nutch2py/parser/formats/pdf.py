@@ -145,7 +145,7 @@ class PdfParser(DocumentParser):
 
 
 class _Annotations(NamedTuple):
-    """What the annotations of a page say.
+    """Content of the annotations of a page.
 
     ``links``: target and area; ``notes``: label, text, and whether the page shows it; ``has_appearance``: whether an
     annotation is drawn.

@@ -65,8 +65,8 @@ def limit_pdf_content(data: bytes, max_ratio: int) -> bytes:
     """
     changed: dict[int, tuple[_Stream, bytes]] = {}
     forms: dict[int, _Form] = {}
-    for stream in _iter_content_streams(data):
-        found = _unpack(data, stream, max_ratio)
+    for stream in iter_content_streams(data):
+        found = unpack_stream(data, stream, max_ratio)
         if found is None:
             continue
         content, is_cut = found
@@ -77,13 +77,15 @@ def limit_pdf_content(data: bytes, max_ratio: int) -> bytes:
     for number in _find_multiplying_forms(forms):
         stream = forms[number].stream
         content = (
-            changed[stream.start][1] if stream.start in changed else (_unpack(data, stream, max_ratio) or (b"",))[0]
+            changed[stream.start][1]
+            if stream.start in changed
+            else (unpack_stream(data, stream, max_ratio) or (b"",))[0]
         )
         changed[stream.start] = stream, _DO.sub(b" ", content)
     return _replace(data, changed) if changed else data
 
 
-def _iter_content_streams(data: bytes) -> Iterator[_Stream]:
+def iter_content_streams(data: bytes) -> Iterator[_Stream]:
     """Yield the streams that may be content, in one pass over the file."""
     at = 0
     while (keyword := data.find(b"stream", at)) >= 0:
@@ -117,7 +119,7 @@ def _iter_content_streams(data: bytes) -> Iterator[_Stream]:
             yield _Stream(int(opening[1]), header, start, end, len(names))
 
 
-def _unpack(data: bytes, stream: _Stream, max_ratio: int) -> tuple[bytes, bool] | None:
+def unpack_stream(data: bytes, stream: _Stream, max_ratio: int) -> tuple[bytes, bool] | None:
     """Return the content of a stream, and whether it was cut; None if it is broken."""
     content = data[stream.start : stream.end]
     limit = max(_MIN_CUT_BYTES, max_ratio * len(content)) if max_ratio > 0 else 0

@@ -210,8 +210,8 @@ def test_endless_operators_are_cut_and_what_came_before_is_kept(name: str, packs
     data = samples.pdf([b""]).replace(b"<</Length 0>>stream\n\nendstream", stream(b"", content, packs=packs))
     limited = pdf_limits.limit_pdf_content(data, 100)
     assert len(limited) == len(data)
-    (cut,) = pdf_limits._iter_content_streams(limited)
-    kept, is_cut = not_none(pdf_limits._unpack(limited, cut, 0), "content")
+    (cut,) = pdf_limits.iter_content_streams(limited)
+    kept, is_cut = not_none(pdf_limits.unpack_stream(limited, cut, 0), "content")
     assert not is_cut
     assert content.startswith(kept.removesuffix(b"]TJ"))
     assert 1 << 19 < len(kept) <= max(1 << 20, 100 * (cut.end - cut.start)) + 3
