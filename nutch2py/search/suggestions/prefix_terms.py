@@ -7,13 +7,12 @@ highest weights, and the server counts the pages of each: a frequent term occurs
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 from nutch2py.backends.analysis.analyzer import Analyzer
+from nutch2py.backends.analysis.word_forms import get_plain_letters
 from nutch2py.search.query.query_plan import PhraseClause
 from nutch2py.search.results.search_results import field_values, first_value
 from nutch2py.support.bounded_cache import bounded_cache
@@ -27,24 +26,10 @@ MAX_TEXT_CHARACTERS = 20_000
 _WORD_RUN = re.compile(r"[^\W_]+")
 
 
-def _build_accent_variants() -> dict[str, str]:
-    """Return each letter from a to z with its accented variants."""
-    variants = {letter: letter for letter in ascii_lowercase}
-    for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00)):
-        base = unicodedata.normalize("NFD", chr(code))[0]
-        if base in variants:
-            variants[base] += chr(code)
-    return variants
-
-
-_ACCENT_VARIANTS = _build_accent_variants()
-
-
 @bounded_cache(maxsize=2_000, max_key_length=16)
-def prefix_pattern(prefix: str) -> re.Pattern[str]:
-    """Return a pattern of words with a prefix, in which letters match their accented variants, too."""
-    letters = "".join(f"[{_ACCENT_VARIANTS[each]}]" if each in _ACCENT_VARIANTS else re.escape(each) for each in prefix)
-    return re.compile(rf"(?<![^\W_]){letters}[^\W_]*(?:['’][^\W_]+)*", re.IGNORECASE)
+def start_pattern(start: str) -> re.Pattern[str]:
+    """Return a pattern of words with a start, for a text with plain letters."""
+    return re.compile(rf"(?<![^\W_]){re.escape(start)}[^\W_]*(?:['’][^\W_]+)*", re.IGNORECASE)
 
 
 class PrefixTerm(NamedTuple):
@@ -87,12 +72,13 @@ def find_prefix_terms(
 def _iter_terms(page: dict[str, Any], start: str, analyzer: Analyzer) -> Iterator[tuple[str, str]]:
     """Yield the terms of a page with a prefix, each with its spelling."""
     lang = first_value(page, "lang") or "en"
-    pattern = prefix_pattern(start)
+    pattern = start_pattern(start)
     for name in SUGGEST_FIELDS:
         for text in field_values(page, name):
             if start.isascii():
-                for match in pattern.finditer(text[:MAX_TEXT_CHARACTERS]):
-                    word = match.group().lower()
+                read = text[:MAX_TEXT_CHARACTERS]
+                for match in pattern.finditer(get_plain_letters().replace_in(read)):
+                    word = read[match.start() : match.end()].lower()
                     for term in analyzer.index_terms(word, lang):
                         if term.startswith(start):
                             yield term, word

@@ -12,8 +12,7 @@ from nutch2py.backends.analysis.analyzer import Analyzer
 from nutch2py.backends.analysis.word_forms import FIRST_OTHER_SCRIPT, get_plain_letters
 from nutch2py.records.document import clean_text
 from nutch2py.search.results.search_results import ScoredDocument, field_values, first_value, strip_bidi_controls
-from nutch2py.search.suggestions.prefix_terms import MAX_TEXT_CHARACTERS, SUGGEST_FIELDS, PrefixTerm
-from nutch2py.support.bounded_cache import bounded_cache
+from nutch2py.search.suggestions.prefix_terms import MAX_TEXT_CHARACTERS, SUGGEST_FIELDS, PrefixTerm, start_pattern
 
 MAX_QUERY_SUGGESTIONS, MAX_TITLE_SUGGESTIONS = 6, 4
 """Limits of suggested queries and titles."""
@@ -29,12 +28,6 @@ _LAST_WORD = re.compile(r"(?<![^\W_])([^\W_]+)$")
 _SIGNED_NAME_START = re.compile(r"(?<![\w.+#])(?:[A-Za-z][+#]{1,2}|\.[nN][eE]?[tT]?)$")
 _ANY_WORD = re.compile(r"(?<![^\W_])[^\W\d_][^\W_]*(?:['’][^\W_]+)*")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\U0003ffff]")
-
-
-@bounded_cache(maxsize=2_000, max_key_length=16)
-def _start_pattern(start: str) -> re.Pattern[str]:
-    """Return a pattern of words with a start, for a text with plain letters."""
-    return re.compile(rf"(?<![^\W_]){re.escape(start)}[^\W_]*(?:['’][^\W_]+)*", re.IGNORECASE)
 
 
 class SuggestionIndex(Protocol):
@@ -194,7 +187,7 @@ class Suggester:
         start = term[: 3 if len(term) > 4 else 1]
         # Stems keep the first letters of their words, which may have accents.
         is_found_by_start = max(start) < FIRST_OTHER_SCRIPT
-        pattern = _start_pattern(start) if is_found_by_start else _ANY_WORD
+        pattern = start_pattern(start) if is_found_by_start else _ANY_WORD
         words_by_lang: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for fields in self._index.documents_with_term(term, documents):
             words = words_by_lang[first_value(fields, "lang") or "en"]
