@@ -20,8 +20,6 @@ LOSS = 0.01
 FIELDS = "title^{} anchor^{} content url^1.5 host^2"
 
 TEXT = Way()
-NUTCH = Way(Text("characters"), Weight(1.0, 0.0))
-"""Nutch 2 with Solr's usual analysis: single characters, and the unmodified boost."""
 BEFORE = Way(weight=Weight(0.02, 0.02))
 """The default chosen by the nine sites alone."""
 

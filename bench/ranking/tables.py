@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from bench.ranking.choice import BEFORE, NUTCH, TEXT, Tried, default
+from bench.ranking.choice import BEFORE, TEXT, Tried, default
 from bench.ranking.collection import HALVES, HELD_OUT
 from bench.ranking.measured import PLACES, PRECISION, QUALITY, Measure, Measured, N, Way
 from bench.ranking.ranks import Formula
@@ -69,8 +69,7 @@ def parts() -> dict[str, tuple[Way, Way]]:
         "one page of a host": (now, now._replace(weight=now.weight._replace(hosts=True))),
         f"**the default**, {now.weight}, instead of text alone": (TEXT, now),
         "the default instead of the one before, OPIC × PageRank ^ 0.02": (BEFORE, now),
-        "the paper, OPIC × PageRank ^ 1, instead of Nutch 2": (NUTCH, Way(weight=Weight(1.0, 1.0))),
-        "the default instead of Nutch 2": (NUTCH, now),
+        "the paper, OPIC × PageRank ^ 1, instead of OPIC ^ 1": (Way(weight=Weight(1.0)), Way(weight=Weight(1.0, 1.0))),
     }  # fmt: skip
 
 
@@ -95,7 +94,7 @@ def _said(base: float, found: MetricDifference) -> str:
     return f"{found.mean / base:+.1%} ({low} to {high}, {probability})"
 
 
-WAYS = {"Nutch 2": NUTCH, "text alone": TEXT, "the default": default()}
+WAYS = {"text alone": TEXT, "the default": default()}
 
 
 def places(those: Sequence[Measured]) -> None:
@@ -124,12 +123,9 @@ def _places(title: str, asked: Asked) -> None:
         best = _columns([each.of(queries, None) for each, queries in asked], measure)
         for way, columns in (*found.items(), ("ceiling", best)):
             row(way, *(f"{fmean(column):.3f}" for column in columns))
-        for before in ("Nutch 2", "text alone"):
-            pairs = zip(found["the default"], found[before], strict=True)
-            row(
-                f"the default instead of {before}",
-                *(_said(fmean(old), compare_rankings(new, old)) for new, old in pairs),
-            )
+        pairs = zip(found["the default"], found["text alone"], strict=True)
+        differences = (_said(fmean(old), compare_rankings(new, old)) for new, old in pairs)
+        row("the default instead of text alone", *differences)
 
 
 def _columns(found: Sequence[Mapping[int, Sequence[RankingMetrics]]], measure: Measure) -> list[list[float]]:
