@@ -69,6 +69,8 @@ def _limit_lines(totals: CounterTotals, plan: CrawlPlan, stop_reason: StopReason
         yield f"Stopped at -time {plan.max_minutes}. Run the same command again to continue."
     elif stop_reason == StopReason.LOCAL_FAILURES:
         yield "Stopped: every URL of a round failed for a reason of this machine. Remove the cause and run it again."
+    elif stop_reason == StopReason.HELD_HOSTS:
+        yield "Stopped: only hosts without a readable robots.txt are left. Run the same command later to continue."
     skipped = totals.totals.group(SKIPPED_LINKS_GROUP)
     if any(skipped.get(reason) for reason in _SCOPE_REASONS.get(plan.scope, ())):
         scope = {CrawlScope.HOST: "host", CrawlScope.DOMAIN: "domain", CrawlScope.PATH: "folder"}[plan.scope]

@@ -53,6 +53,7 @@ T = TypeVar("T", bound=JobResult)
 _REDIRECT_CODES = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
 _MIN_INDEXED_SHARE = 0.9  # an index with a smaller share of the known documents was rebuilt, or is another one
 _MAX_SEED_REDIRECTS = 5  # per seed, from site to site
+_DEFERRED_COUNTER = "robots_defer_visits_dropped"
 _MAX_SHOWN_FAULTS = 20  # faults of seed lines
 _UNFINISHED_STATES = (BatchState.GENERATED, INTERRUPTED, FETCHED, PARSED, BatchState.UPDATED)
 
@@ -64,6 +65,7 @@ class StopReason(StrEnum):
     PAGE_LIMIT = "pages"
     TIME_LIMIT = "time"
     LOCAL_FAILURES = "local"
+    HELD_HOSTS = "held"
 
 
 class CrawlLoop:
@@ -190,9 +192,15 @@ class CrawlLoop:
             return False
         self._requested += result.urls
         before = self.totals.attempted_count - self.totals.local_failure_count
+        attempted_before = self.totals.attempted_count
+        deferred_before = self.totals.get_fetch_counter(_DEFERRED_COUNTER)
         self._run_batch(result.batch_id, result.urls)
         if self.totals.local_failure_count and self.totals.attempted_count - self.totals.local_failure_count == before:
             self.stop_reason = StopReason.LOCAL_FAILURES  # another round would fail in the same way
+            return False
+        is_deferred = self.totals.get_fetch_counter(_DEFERRED_COUNTER) > deferred_before
+        if is_deferred and self.totals.attempted_count == attempted_before:
+            self.stop_reason = StopReason.HELD_HOSTS  # another round would wait as long for the same hosts
             return False
         return True
 

@@ -375,3 +375,14 @@ def test_faults_of_seed_fields_are_kept(folder: Path) -> None:
     assert len(first.faults) == 1
     assert "nutch.fetchInterval is '-100'" in first.faults[0]
     assert second.faults == ()
+
+
+def test_crawl_stops_when_only_held_hosts_are_left(
+    site: ScriptedSite, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.on("/robots.txt", Reply(500))
+    words = ["crawl", site.url("/"), *OPTIONS, "-D", "http.robots.503.defer.visits.retries=0"]
+    assert main(words) == 9
+    said = capsys.readouterr()
+    assert "Stopped: only hosts without a readable robots.txt are left." in said.out + said.err
+    assert site.gets("/") == 0
