@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.installed_wheel import ROOT, run
+from tests.import_graph import ROOT
+from tests.installed_wheel import run
 
 _NO_INDEX = ("No matching distribution", "Could not find a version", "ConnectionError", "Failed to fetch", "dns error")
 PIP_OF_DEBIAN_12 = "23.0.1"
