@@ -100,6 +100,7 @@ LONG = {
         ),
         "parse and updatedb are stopped",
     ),
+    "browser/test_browser_limits.py::test_page_that_leaves_for_overlong_url_keeps_its_own": "pages that stay are tried",
     "browser/test_hostile_pages.py::test_hanging_browser_is_replaced[browser]": "the driver hangs",
     "foreign_writer/test_foreign_writer_hbase.py::test_generate_chooses_what_full_scan_chooses_after_each_write": (
         "the stand-in is written, and a real index compared with a scan"

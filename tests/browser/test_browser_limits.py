@@ -19,8 +19,33 @@ PAGES = {
     "pushState": f"history.pushState({{}}, '', {LONG}); {SAY}",
     "replaceState": f"history.replaceState({{}}, '', {LONG}); {SAY}",
     "hash": f"location.hash = 'x'.repeat(1e6); {SAY}",
+    "open": f"window.open({LONG}); {SAY}",
+    "frame": f"const f = document.createElement('iframe'); f.src = {LONG}; document.body.append(f); {SAY}",
+    "image": f"const i = new Image(); i.src = {LONG}; document.body.append(i); {SAY}",
     "base": f"const b = document.createElement('base'); b.href = {LONG} + '/'; document.head.append(b); {SAY}",
 }
+LEAVING = {
+    "location": f"location = {LONG};",
+    "replace": f"location.replace({LONG});",
+    "refresh": f"const m = document.createElement('meta'); m.httpEquiv = 'refresh'; m.content = '0;url=' + {LONG}; "
+    "document.head.append(m);",
+    "post": f"const f = document.createElement('form'); f.action = {LONG}; f.method = 'post'; "
+    "document.body.append(f); f.submit();",
+}
+"""Pages that leave themselves for an overlong URL, which ends with the time limit."""
+
+
+def test_page_that_leaves_for_overlong_url_keeps_its_own(site: ScriptedSite, render: Render) -> None:
+    for name, script in LEAVING.items():
+        site.on(f"/{name}", Reply(body=(BODY % script).encode()))
+    render(*(site.url(f"/{name}") for name in LEAVING), rules="all render delay=1", browser_time_limit="4")
+    for name in LEAVING:
+        page = render.pages[site.url(f"/{name}")]
+        status = page.protocol_status
+        assert status is not None
+        stored = [page.base_url or "", page.repr_url or "", *status.args, *page.outlinks]
+        assert (name, max(map(len, stored)) <= 8192) == (name, True)
+    assert max(len(seen.path) for seen in site.seen) <= 8192
 
 
 def test_no_url_of_page_is_stored_beyond_limit(site: ScriptedSite, render: Render) -> None:
