@@ -11,7 +11,7 @@ describes the stable part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +23,7 @@ from nutch2py.support.temp_dirs import temp_dir
 
 if TYPE_CHECKING:
     from nutch2py.conf.configuration import Configuration
+    from nutch2py.jobs.export.export_job import ExportResult
     from nutch2py.jobs.generate.generate_job import GenerateResult
     from nutch2py.jobs.pagerank.pagerank_job import PageRankResult
     from nutch2py.mapreduce.driver import JobResult
@@ -283,6 +284,44 @@ class Crawl(CrawlReader):
 
         with self._use_reporter():
             return updatehostdb(self.conf, links)
+
+    def export_pages(
+        self,
+        folder: str | Path,
+        export_format: str = "jsonl",
+        *,
+        fields: Sequence[str] = (),
+        where: Sequence[str] = (),
+        host: str = "",
+        changed_since: str | int | Path = 0,
+        all_rows: bool = False,
+        chunk_tokens: int = 0,
+    ) -> ExportResult:
+        """Write fetched pages as files for other programs.
+
+        Args:
+            folder: Folder for the files; it must be new or empty.
+            export_format: jsonl, csv, parquet (extra ``export``) or markdown (extra ``main-text``).
+            fields: Names of columns, ``default`` or ``all``; empty for those of the format.
+            where: Conditions such as ``lang=de`` or ``score>0.5``, all of which a page must meet.
+            host: Only pages of this host.
+            changed_since: Only pages fetched at or after this time (ISO 8601, or ms since 1970), or since the export in
+                this folder.
+            all_rows: Write rows of every status.
+            chunk_tokens: With markdown, write chunks by headings of about this many tokens; 0: a file per page.
+
+        Raises:
+            UsageError: A format, field, condition or time is invalid.
+            InputError: The folder is in use or cannot be created.
+        """
+        from nutch2py.jobs.export.export_job import export_pages, make_parameters
+
+        check_number("chunk_tokens", chunk_tokens, COUNT)
+        with self._use_reporter():
+            parameters = make_parameters(export_format, fields, where, all_rows=all_rows, changed_since=changed_since)
+            return export_pages(
+                self.conf, Path(folder), export_format, parameters, host=host, chunk_tokens=chunk_tokens
+            )
 
     def export(self, file: str | Path, *, salvage: bool = False) -> int:
         """Write every cell of the table to a file of JSON lines (gzip: ``.gz``); return the number of rows.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from contextvars import copy_context
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -14,6 +15,8 @@ from nutch2py.records.record import RecordField
 from nutch2py.support.reporting import Progress, Reporter, current_reporter, set_reporter, use_reporter
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from nutch2py.joblog.crawl_overview import Overview
     from nutch2py.joblog.job_entry import JobEntry
     from nutch2py.joblog.table_stats import TableStats
@@ -102,7 +105,7 @@ class CrawlReader:
             batch_id: Only rows with the mark of this batch.
         """
         from nutch2py.records.webpage import Mark, WebPage
-        from nutch2py.table import KeyRange, MarkCondition, TableQuery, prefix_range
+        from nutch2py.table import KeyRange, MarkCondition, TableQuery, host_range
         from nutch2py.url.keys import url_or_key
 
         if host and (start or stop):
@@ -112,12 +115,66 @@ class CrawlReader:
         if mark is not None and mark not in [*Mark]:
             raise ValueError(f"mark is {mark!r}: give one of nutch2py.Mark, such as Mark.FETCH")
         condition = None if mark is None else MarkCondition(Mark(mark), batch_id)
-        key_range = prefix_range(f"{_host_key(host)}:") if host else KeyRange(start, stop)
+        key_range = host_range(host) if host else KeyRange(start, stop)
         self._open_crawl()
         rows = self._iterate_reporting(
             self._open_table(WebPage).scan(TableQuery(_field_set(fields), key_range, condition))
         )
         return ((url_or_key(key), page) for key, page in rows)
+
+    def to_arrow(
+        self,
+        *,
+        fields: Sequence[str] = (),
+        where: Sequence[str] = (),
+        host: str = "",
+        changed_since: str | int | Path = 0,
+        all_rows: bool = False,
+    ) -> pyarrow.Table:
+        """Return fetched pages as an Arrow table (extra ``export``): ``crawl.to_arrow().to_pandas()``.
+
+        It is held in memory; :meth:`nutch2py.Crawl.export_pages` writes files, which need not fit. The arguments are
+        those of that method. Unreadable rows are left out with a warning.
+
+        Raises:
+            ConfigurationError: pyarrow is not installed.
+            UsageError: A field, condition or time is invalid.
+        """
+        from nutch2py.jobs.export import arrow_tables
+        from nutch2py.jobs.export.export_job import RowExporter, make_parameters
+        from nutch2py.table.row_validation import RowValidator
+
+        pyarrow = arrow_tables.require_pyarrow("Crawl.to_arrow")
+        parameters = make_parameters("arrow", fields, where, all_rows=all_rows, changed_since=changed_since)
+        schema, validator = arrow_tables.make_schema(parameters.columns), RowValidator()
+        with closing(RowExporter(self.conf, parameters)) as exporter:
+            pages = (each for each in self._scan_pages(exporter.fields, host) if validator.is_valid(*each))
+            rows = (row for key, page in pages if isinstance(row := exporter.export_row(key, page), dict))
+            tables = list(arrow_tables.rows_to_tables(rows, schema))
+        return pyarrow.concat_tables([schema.empty_table(), *tables])
+
+    def links(self, host: str = "") -> Iterator[tuple[str, str, str]]:
+        """Yield the links between pages of the table as (source URL, target URL, anchor text), by target.
+
+        They are the inlinks that updatedb wrote. ``host``: only links to pages of this host. For networkx:
+        ``graph.add_edges_from((source, target) for source, target, _ in crawl.links())``.
+        """
+        from nutch2py.records.webpage import WebPage
+        from nutch2py.url.keys import url_or_key
+
+        for key, page in self._scan_pages(frozenset({WebPage.inlinks}), host):
+            target = url_or_key(key)
+            for source, anchor in page.inlinks.decoded_items():
+                yield source, target, anchor
+
+    def _scan_pages(self, fields: frozenset[RecordField], host: str) -> Iterator[tuple[str, WebPage]]:
+        """Yield key and row of pages, of one host if given."""
+        from nutch2py.records.webpage import WebPage
+        from nutch2py.table import KeyRange, TableQuery, host_range
+
+        key_range = host_range(host) if host else KeyRange()
+        self._open_crawl()
+        yield from self._iterate_reporting(self._open_table(WebPage).scan(TableQuery(fields, key_range)))
 
     def page(self, url: str, fields: Iterable[RecordField] | None = None) -> WebPage | None:
         """Return the row of a URL, None if there is none; raise InputError for an invalid URL."""

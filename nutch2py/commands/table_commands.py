@@ -188,6 +188,45 @@ def _exporttable(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _export_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the files, new or empty")
+    formats = ("jsonl", "csv", "parquet", "markdown")
+    parser.add_argument("-format", "--format", choices=formats, default="jsonl", help="format of the files (jsonl)")
+    parser.add_argument(
+        "-fields", "--fields", default="", metavar="names", help="fields, separated by commas: names, default, all"
+    )
+    parser.add_argument(
+        "-where", "--where", action="append", default=[], metavar="condition",
+        help="only pages that meet it, such as 'lang=de', 'score>0.5', 'url~/docs/'; may be given several times",
+    )  # fmt: skip
+    parser.add_argument("-host", "--host", default="", metavar="name", help="only pages of this host")
+    parser.add_argument(
+        "-changed-since", "--changed-since", default="", metavar="time",
+        help="only pages fetched at or after this time, or since the export in this folder",
+    )  # fmt: skip
+    parser.add_argument(
+        "-all", "--all", action="store_true", help="rows of every status, not only pages that were fetched"
+    )
+    parser.add_argument(
+        "-chunk-tokens", "--chunk-tokens", type=non_negative_int, default=0, metavar="N",
+        help="with -format markdown: chunks by headings of about N tokens, as JSON lines; 0: a file per page",
+    )  # fmt: skip
+
+
+def _export(args: Arguments, conf: Configuration) -> int:
+    open_printing_crawl(conf).export_pages(
+        args.output,
+        args.format,
+        fields=[name.strip() for name in args.fields.split(",") if name.strip()],
+        where=args.where,
+        host=args.host,
+        changed_since=args.changed_since or 0,
+        all_rows=args.all,
+        chunk_tokens=args.chunk_tokens,
+    )
+    return 0
+
+
 def _checktable(_: Arguments, conf: Configuration) -> int:
     from nutch2py.errors import StoreError
 
@@ -389,6 +428,7 @@ COMMANDS: dict[str, Command] = {
     "webgraph": Command("write the links between pages or hosts to a file", _webgraph_options, _webgraph),
     "mergedb": Command("copy tables of other stores into one", _mergedb_options, _mergedb),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
+    "export": Command("write pages as Parquet, JSON, CSV or Markdown", _export_options, _export),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
     "dueindex": Command("build the due index, which speeds up generate", _dueindex_options, _dueindex),

@@ -7,7 +7,7 @@ Exports: ``open_store``, ``DataStore``, ``WriteBatch``, ``TableQuery``, ``KeyRan
 
 from nutch2py.table.data_store import CellTimes, DataStore, RowCells, WriteBatch
 from nutch2py.table.store_factory import open_store, table_name
-from nutch2py.table.table_query import KeyRange, MarkCondition, TableQuery, prefix_range
+from nutch2py.table.table_query import KeyRange, MarkCondition, TableQuery, host_range, prefix_range
 
 __all__ = [
     "CellTimes",
@@ -17,6 +17,7 @@ __all__ = [
     "RowCells",
     "TableQuery",
     "WriteBatch",
+    "host_range",
     "open_store",
     "prefix_range",
     "table_name",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from nutch2py.records.record import RecordField
+from nutch2py.url.keys import reverse_host
 
 
 class KeyRange(NamedTuple):
@@ -22,6 +23,11 @@ class KeyRange(NamedTuple):
 def prefix_range(prefix: str) -> KeyRange:
     """Return the range of all keys that start with ``prefix``, which ends in an ASCII character."""
     return KeyRange(prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+
+def host_range(host: str) -> KeyRange:
+    """Return the range of the pages of a host, of every protocol and port."""
+    return prefix_range(f"{host if host.startswith('[') else reverse_host(host)}:")
 
 
 class MarkCondition(NamedTuple):

@@ -1,0 +1,7 @@
+"""export: pages of the table as JSON lines, CSV, Parquet or Markdown, for data frames, archives and models.
+
+Tasks write JSON lines on every runner (``export_job``); ``export_formats`` turns them into the files of a format.
+
+Exports: ``export_job.export_pages``, ``export_job.ExportParameters``, ``export_columns.EXPORT_COLUMNS``,
+``arrow_tables``.
+"""
