@@ -47,7 +47,8 @@ ROWS = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", PAGE, re.MULTILINE))
 OPTIONS = {  # command and option: whether 0 is accepted; a negative number is by -adddays alone
     "crawl -depth": True, "crawl -pages": True, "crawl -time": True,  # 0 of the latter is rejected when they run
     "crawlcomplete -topN": False, "createtable -splits": False, "dedup -threshold": True, "domainstats -topN": False,
-    "evaluate -n": False, "export -chunk-tokens": True, "fetch -numTasks": True, "fetch -threads": True, "generate -adddays": True,
+    "evaluate -n": False, "export -chunk-tokens": True, "fetch -numTasks": True, "fetch -threads": True,
+    "generate -adddays": True,
     "generate -topN": True, "init -delay": True, "jobs -topN": False, "nodedumper -topn": False,
     "nutchserver -port": True, "pagerank -iterations": True, "protocolstats -topN": False, "readdb -most": False,
     "readdb -retry": True, "readdb -sample": True, "readlinkdb -topN": False, "search -rows": True,
