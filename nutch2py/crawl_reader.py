@@ -154,7 +154,7 @@ class CrawlReader:
         return pyarrow.concat_tables([schema.empty_table(), *tables])
 
     def links(self, host: str = "") -> Iterator[tuple[str, str, str]]:
-        """Yield the links between pages of the table as (source URL, target URL, anchor text), by target.
+        """Return the links between pages of the table as (source URL, target URL, anchor text), by target.
 
         They are the inlinks that updatedb wrote. ``host``: only links to pages of this host. For networkx:
         ``graph.add_edges_from((source, target) for source, target, _ in crawl.links())``.
@@ -162,19 +162,19 @@ class CrawlReader:
         from nutch2py.records.webpage import WebPage
         from nutch2py.url.keys import url_or_key
 
-        for key, page in self._scan_pages(frozenset({WebPage.inlinks}), host):
-            target = url_or_key(key)
-            for source, anchor in page.inlinks.decoded_items():
-                yield source, target, anchor
+        pages = self._scan_pages(frozenset({WebPage.inlinks}), host)
+        return (
+            (source, url_or_key(key), anchor) for key, page in pages for source, anchor in page.inlinks.decoded_items()
+        )
 
     def _scan_pages(self, fields: frozenset[RecordField], host: str) -> Iterator[tuple[str, WebPage]]:
-        """Yield key and row of pages, of one host if given."""
+        """Return key and row of pages, of one host if given."""
         from nutch2py.records.webpage import WebPage
         from nutch2py.table import KeyRange, TableQuery, host_range
 
         key_range = host_range(host) if host else KeyRange()
         self._open_crawl()
-        yield from self._iterate_reporting(self._open_table(WebPage).scan(TableQuery(fields, key_range)))
+        return self._iterate_reporting(self._open_table(WebPage).scan(TableQuery(fields, key_range)))
 
     def page(self, url: str, fields: Iterable[RecordField] | None = None) -> WebPage | None:
         """Return the row of a URL, None if there is none; raise InputError for an invalid URL."""

@@ -20,6 +20,7 @@ OURS = {
     "records/cells.py:_status_schemas": "nothing",
     "parser/charset/prescan.py": "the beginnings of pages, of which a kibibyte counts at most",
     "parser/charset/whatwg_decoders.py": "the names of codecs",
+    "fetcher/protocols/ca_store.py": "the configuration, and times and sizes of its files",
     "fetcher/protocols/address_filter.py:self.accepts": "an address",
     "support/java_exceptions.py": "names in this program",
     "table/hbase/hbase_admin.py": "the configuration",

@@ -129,7 +129,7 @@ def test_options_of_synopses_exist() -> None:
     for page, block in of("text"):
         for name, rest in re.findall(r"^nutch2py (\S+)(.*(?:\n +[\[-].*)*)$", block.text, re.MULTILINE):
             parser = all_command_parsers().get(name)
-            known = set(parser._option_string_actions) if parser else set()
+            known = {option for action in parser.actions() for option in action.option_strings} if parser else set()
             options = re.findall(r"(?<![\w<-])--?[A-Za-z][\w-]*", rest)
             wrong += [f"{where(page, block)}: {name} {option}" for option in options if option not in known]
             wrong += [] if parser else [f"{where(page, block)}: {name}"]

@@ -34,7 +34,7 @@ from nutch2py.url.keys import unreverse_url
 
 RESULTS_PER_PAGE = 10
 _MAX_PAGE_LINKS = 9
-_MAX_REPORTED_ERRORS = 100  # different errors of templates; a message may contain a value of a request
+_MAX_REPORTED_ERRORS = 100  # places and types of errors of templates
 _LANGUAGE_TAG = re.compile("[a-z]{2,3}(?:-[A-Za-z]{2,8})?")
 
 
@@ -58,7 +58,7 @@ class SearchTemplates:
         self.theme = theme
         self._own_environment = self._create_environment(None)
         self._environment = self._own_environment
-        self._reported_errors: set[str] = set()
+        self._reported_errors: set[tuple[str, type[Exception]]] = set()
         if theme.templates_dir is not None:
             self._environment = self._create_environment(theme.templates_dir)
             for path in sorted(theme.templates_dir.glob("*.html")):
@@ -109,10 +109,13 @@ class SearchTemplates:
     def _report_error(self, template: str, error: Exception) -> None:
         """Warn about an error of the operator's templates, unless it was reported before."""
         reason = f"template {error} not found" if isinstance(error, TemplateNotFound) else str(error)
-        message = f"{_error_location(template, error, self.theme.templates_dir)}: {reason}"
-        if message not in self._reported_errors and len(self._reported_errors) < _MAX_REPORTED_ERRORS:
-            self._reported_errors.add(message)
-            warn(f"{message}; the built-in page is shown instead: correct the template (search.page.templates)")
+        location = _error_location(template, error, self.theme.templates_dir)
+        key = (location, type(error))
+        if key not in self._reported_errors and len(self._reported_errors) < _MAX_REPORTED_ERRORS:
+            self._reported_errors.add(key)
+            warn(
+                f"{location}: {reason}; the built-in page is shown instead: correct the template (search.page.templates)"
+            )
 
     def render_home(self, i18n: Translations, document_count: int) -> str:
         """Render the page without a query."""

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-import time
 
 import pytest
 
@@ -14,6 +13,7 @@ from nutch2py.search.search_backends import open_search_backend, open_searcher_m
 from nutch2py.search.search_worker.search_metrics import SearchMetrics
 from tests.indexer.delivery_suite import write
 from tests.indexer.pages import doc
+from tests.processes import wait_until
 from tests.search.query_suite import QUERIES
 from tests.search.test_query_suite import BEGINNINGS, embedded
 
@@ -47,13 +47,6 @@ def open_manager(conf):
 def search(manager, query="needle"):
     with manager.acquire() as searcher:
         return searcher.search(query).total
-
-
-def wait_for(condition):
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def start_search(manager):
@@ -122,7 +115,7 @@ def test_killed_worker_fails_its_search_only(open_manager):
     assert os.getpriority(os.PRIO_PROCESS, first) > os.getpriority(os.PRIO_PROCESS, 0)
     os.kill(first, signal.SIGSTOP)
     thread, results = start_search(manager)
-    wait_for(lambda: manager.metrics.counts().waiting)
+    wait_until(lambda: manager.metrics.counts().waiting)
     os.kill(first, signal.SIGKILL)
     thread.join()
     assert "SIGKILL" in str(results[0])
@@ -137,7 +130,7 @@ def test_search_beyond_queue_is_rejected_at_once(open_manager):
     (worker,) = manager.worker_pids
     os.kill(worker, signal.SIGSTOP)
     thread, results = start_search(manager)
-    wait_for(lambda: manager.metrics.counts().waiting)
+    wait_until(lambda: manager.metrics.counts().waiting)
     with pytest.raises(SearchStoppedError, match=r"search\.worker\.queue") as error:
         search(manager)
     assert error.value.public_message().startswith("Too many expensive searches are running.")
@@ -157,7 +150,7 @@ def test_search_over_cpu_limit_is_rejected_as_query(open_manager):
 def test_idle_worker_ends(open_manager):
     manager = open_manager(idle_seconds=0.01)
     assert search(manager) == 1
-    wait_for(lambda: not manager.worker_pids)
+    wait_until(lambda: not manager.worker_pids)
 
 
 def test_worker_of_closed_server_ends(open_manager):
@@ -166,12 +159,12 @@ def test_worker_of_closed_server_ends(open_manager):
     (worker,) = manager.worker_pids
     os.kill(worker, signal.SIGSTOP)
     started = [start_search(manager) for _ in range(2)]
-    wait_for(lambda: manager.metrics.counts().waiting == 2)
+    wait_until(lambda: manager.metrics.counts().waiting == 2)
     manager.close()
     for thread, results in started:
         thread.join()
         assert isinstance(results[0], SearchStoppedError)
-    wait_for(lambda: not manager.worker_pids)
+    wait_until(lambda: not manager.worker_pids)
     with pytest.raises(ProcessLookupError):
         os.kill(worker, 0)
     with pytest.raises(SearchStoppedError):
@@ -185,7 +178,7 @@ def test_worker_sees_new_commits(open_manager, conf, monkeypatch):
     writer.open(conf, {})
     writer.write(doc("org.b:http/", url="http://b.org/", host="b.org", title="Another needle", content="x", lang="en"))
     writer.commit()
-    wait_for(lambda: search(manager) == 2)
+    wait_until(lambda: search(manager) == 2)
 
 
 def test_search_without_workers_runs_in_server(open_manager):
