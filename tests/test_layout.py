@@ -30,7 +30,7 @@ _PRIVATE_USES: dict[str, dict[str, list[str]]] = {
         "backends.test_solr_client": ["_send_request"],
         "table.test_embedded_damage": ["_pack"],
         "table.test_hbase_parts": ["_send"],
-        "test_docs": ["_actions", "_option_string_actions"],
+        "test_docs": ["_actions"],
         "test_nutch_commands": ["_actions"],
     },
     "steps of a write or a job that the test counts, fails or interrupts": {

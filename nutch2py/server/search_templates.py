@@ -114,7 +114,8 @@ class SearchTemplates:
         if key not in self._reported_errors and len(self._reported_errors) < _MAX_REPORTED_ERRORS:
             self._reported_errors.add(key)
             warn(
-                f"{location}: {reason}; the built-in page is shown instead: correct the template (search.page.templates)"
+                f"{location}: {reason}; the built-in page is shown instead: "
+                "correct the template (search.page.templates)"
             )
 
     def render_home(self, i18n: Translations, document_count: int) -> str:
