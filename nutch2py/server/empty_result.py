@@ -13,6 +13,9 @@ from nutch2py.server.translations import Translations
 _MAX_SEARCHES = 8
 """Searches for one page without hits."""
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
+_OTHER_WORDS = re.compile(r"(?:(?<!\w)[-+]?\w+:|(?<!\S)-|NOT )(?:\"[^\"]*\"|\S+)")
+"""Words of fields and excluded words."""
+_WORD = re.compile(r"[^\s\"()]+")
 
 
 class RelatedSearch(NamedTuple):
@@ -63,6 +66,6 @@ def _split_words(query: str) -> list[str]:
     >>> _split_words('site:a.org "red fox" OR -blue red title:"big fish"')
     ['red', 'fox']
     """
-    found = re.sub(r"(?:[-+]?\w+:|(?<!\S)-|NOT )(?:\"[^\"]*\"|\S+)", " ", query)
-    words = (word.strip("+*~^.,;?!") for word in re.findall(r"[^\s\"()]+", found) if word not in _OPERATORS)
+    found = _OTHER_WORDS.sub(" ", query)
+    words = (word.strip("+*~^.,;?!") for word in _WORD.findall(found) if word not in _OPERATORS)
     return [*dict.fromkeys(word for word in words if word)]

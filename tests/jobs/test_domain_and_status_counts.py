@@ -11,6 +11,7 @@ from nutch2py.errors import StoreError
 from nutch2py.jobs.tools.domain_and_status_counts import GROUPINGS, count_rows_by_name, print_counts
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import CrawlStatus
+from nutch2py.url.url_parts import ICANN_DOMAINS
 from tests.jobs.rows import put
 
 SUCCESS, NOTFOUND = ProtocolStatus(1), ProtocolStatus(14)
@@ -91,4 +92,8 @@ def test_missing_crawl_is_rejected(conf: Configuration) -> None:
 
 def test_every_group_has_a_name_for_any_host() -> None:
     for place in GROUPINGS.values():
-        assert [place(host) for host in ("localhost", "127.0.0.1", "[::1]")] == ["localhost", "127.0.0.1", "[::1]"]
+        assert [place(ICANN_DOMAINS, host) for host in ("localhost", "127.0.0.1", "[::1]")] == [
+            "localhost",
+            "127.0.0.1",
+            "[::1]",
+        ]

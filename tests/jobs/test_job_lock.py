@@ -369,7 +369,7 @@ class TestALostLock:
         before = module.InjectorJob._build_metadata
         monkeypatch.setattr(module.InjectorJob, "_build_metadata", lose)
         (tmp_path / "seeds").write_text("http://a.example/\n")
-        with pytest.raises(LockLostError, match="nothing more is written") as caught:
+        with pytest.raises(LockLostError, match="Nothing more is written") as caught:
             inject(conf, str(tmp_path / "seeds"))
         assert caught.value.exit_code == 6
         assert list(open_store(conf, WebPage).scan_cells()) == []

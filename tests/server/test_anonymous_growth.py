@@ -19,6 +19,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.indexer.index_writers import IndexWriters
 from nutch2py.records.cells import ParseStatus
 from nutch2py.records.webpage import WebPage
+from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
 from nutch2py.search.suggestions.prefix_terms import MAX_TEXT_CHARACTERS
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
@@ -179,13 +180,13 @@ def test_work_does_not_grow_with_pages_and_memory_is_that_of_one(tmp_path: Path)
 
 
 def test_suggestions_read_the_start_of_pages(server: Running) -> None:
-    with server.app.state.search.searchers.acquire() as index:
-        read = [
-            *index.documents_with_term("plankton", 5),
-            *index.similar_documents("planktn", 5),
-            *(hit.fields for hit in index.find_documents("plankton", 8)),
-            *(hit.fields for hit in index.find_documents("title:whale", 8)),
-        ]
+    index = EmbeddedSearcher(server.app.state.authorizer.context.conf)
+    read = [
+        *index.documents_with_term("plankton", 5),
+        *index.similar_documents("planktn", 5),
+        *(hit.fields for hit in index.find_documents("plankton", 8)),
+        *(hit.fields for hit in index.find_documents("title:whale", 8)),
+    ]
     assert len(read) > 15
     assert {len(fields["content"]) for fields in read} == {MAX_TEXT_CHARACTERS}
 

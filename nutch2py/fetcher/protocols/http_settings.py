@@ -36,7 +36,8 @@ def require_agent_name(conf: Configuration) -> str:
     name = conf.get_trimmed("http.agent.name")
     if not name:
         raise ConfigurationError(
-            f"http.agent.name is not set: give your crawler a name in {conf.site_file}, or with -D http.agent.name=NAME"
+            "Fetcher: No agents listed in 'http.agent.name' property.: give your crawler a name in "
+            f"{conf.site_file}, or with -D http.agent.name=NAME"
         )
     return name
 

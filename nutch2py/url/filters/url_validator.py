@@ -35,8 +35,8 @@ class UrlValidator(URLFilter):
 
     def __init__(self, conf: Configuration) -> None:
         self._max_tld = conf.get_int("urlfilter.tld.length", 0)
-        pattern = _URL if conf.get_bool("urlfilter.validator.underscores", True) else _URL_WITHOUT_UNDERSCORES
-        self._match = pattern.fullmatch
+        has_underscores = conf.get_bool("urlfilter.validator.underscores", True)
+        self._match = _URL.fullmatch if has_underscores else _URL_WITHOUT_UNDERSCORES.fullmatch
 
     def filter(self, url: str) -> str | None:
         """Return the URL if it is valid, else None."""
