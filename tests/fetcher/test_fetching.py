@@ -312,7 +312,7 @@ def test_pages_are_parsed_when_configured(site: ScriptedSite, crawl: Crawl) -> N
 
 def test_missing_agent_name_is_rejected(conf: Configuration) -> None:
     conf.set("http.agent.name", " ")
-    with pytest.raises(ConfigurationError, match=r"^http\.agent\.name is not set: give your crawler a name in "):
+    with pytest.raises(ConfigurationError, match=r"^Fetcher: No agents listed in 'http.agent.name' property\."):
         Fetcher(conf)
 
 
