@@ -37,6 +37,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def warnings() -> Iterator[list[str]]:
+    for service in retry.reported_outages():  # of tests before, in this process
+        report_recovery(service)
     lines: list[str] = []
     with use_reporter(Reporter(on_warning=lines.append)):
         yield lines
