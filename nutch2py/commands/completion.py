@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from nutch2py.commands.command import CommandParser
-from nutch2py.conf.configuration import Configuration
-from nutch2py.jobs.stats.stats_collector import get_status_name
-from nutch2py.records.webpage import CrawlStatus
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -24,12 +21,19 @@ class CompletionOption(NamedTuple):
     values: tuple[str, ...]
 
 
-_OPTION_VALUES = {("readdb", "status"): tuple(get_status_name(each).removeprefix("status_") for each in CrawlStatus)}
-"""Values of options that a command checks itself, by command and option."""
+def _checked_values(command: str, option: str) -> tuple[str, ...]:
+    """Return the values of an option that its command checks itself, () for any other."""
+    if (command, option) != ("readdb", "status"):
+        return ()
+    from nutch2py.records.webpage import CrawlStatus  # every command imports this module
+
+    return tuple(status.label.removeprefix("status_") for status in CrawlStatus)
 
 
 def property_names() -> list[str]:
     """Return the names of the properties that have a default, without those of other programs."""
+    from nutch2py.conf.configuration import Configuration
+
     return sorted(name for name in Configuration.load() if re.fullmatch(r"[\w.-]+", name))
 
 
@@ -38,7 +42,7 @@ def completion_options(parser: CommandParser) -> Iterator[CompletionOption]:
     for action in parser.actions():
         if action.option_strings and action.help != argparse.SUPPRESS:
             values = tuple(map(str, action.choices or ()))
-            values = values or _OPTION_VALUES.get((parser.prog.rpartition(" ")[2], action.dest), ())
+            values = values or _checked_values(parser.prog.rpartition(" ")[2], action.dest)
             yield CompletionOption(tuple(action.option_strings), action.help or "", action.nargs != 0, values)
 
 
