@@ -60,8 +60,8 @@ class InputError(NutchError):
         return str(self)
 
 
-class QueryError(InputError):
-    """An index cannot run a query.
+class _PublicError(NutchError):
+    """A search failed, with a message for each side.
 
     Args:
         message: for operators; may name the index, its server and properties.
@@ -73,8 +73,12 @@ class QueryError(InputError):
         self._public_message = public_message
 
     def public_message(self) -> str:
-        """Return the message without the index and its server."""
+        """Return the message without the index, its server and properties."""
         return self._public_message
+
+
+class QueryError(_PublicError, InputError):
+    """An index cannot run a query."""
 
 
 class StoreError(NutchError):
@@ -93,21 +97,8 @@ class IndexingError(NutchError):
     exit_code = 5
 
 
-class SearchStoppedError(IndexingError):
-    """One search was stopped or not begun, since it is expensive; others are not affected.
-
-    Args:
-        message: for operators.
-        public_message: for people who search.
-    """
-
-    def __init__(self, message: str, public_message: str) -> None:
-        super().__init__(message)
-        self._public_message = public_message
-
-    def public_message(self) -> str:
-        """Return the message without properties of the server."""
-        return self._public_message
+class SearchStoppedError(_PublicError, IndexingError):
+    """One search was stopped or not begun, since it is expensive; others are not affected."""
 
 
 class LockedError(NutchError):

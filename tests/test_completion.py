@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,11 @@ def test_every_command_accepts_common_options(name: str) -> None:
     known = {spelling for word in completion_options(command_parser(name)) for spelling in word.spellings}
     common = {"-v", "--verbose", "-q", "--quiet", "--log-file", "--log-format", "--debug", "--conf", "-D", "-crawlId"}
     assert common <= known
+
+
+def test_commands_import_nothing_that_only_some_of_them_need() -> None:
+    """Every command imports all of them at its start: what one needs is imported where it runs."""
+    code = "import nutch2py.commands, sys; print(*sorted(name for name in sys.modules if name.startswith('nutch2py.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[1] for name in done.stdout.split()}
+    assert loaded == {"commands", "conf", "errors", "version"}
