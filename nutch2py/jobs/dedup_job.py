@@ -27,7 +27,7 @@ from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
 from nutch2py.parser.html.main_text import main_or_full_text
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import CrawlStatus, MetadataKey, WebPage
+from nutch2py.records.webpage import FETCHED_STATUSES, MetadataKey, WebPage
 from nutch2py.support.invariants import not_none
 from nutch2py.table import TableQuery, WriteBatch, open_store
 from nutch2py.url.keys import unreverse_url
@@ -119,7 +119,7 @@ class _DedupJobBase(TableJob[JobParameters]):
     def iter_candidates(self, pages: Pages) -> Iterator[tuple[str, WebPage, str]]:
         """Yield row key, page and group of every page that can be in the index."""
         for key, page in pages:
-            if page.status in (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED) and page.signature and should_index(page):
+            if page.status in FETCHED_STATUSES and page.signature and should_index(page):
                 url = unreverse_url(key)
                 group = {"host": host_of, "domain": domain_of}.get(self.group_mode, lambda _: "")(url)
                 yield key, page, group

@@ -62,6 +62,10 @@ class CrawlStatus(IntEnum):
         return f"status_{self.name.lower()}"
 
 
+FETCHED_STATUSES = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
+"""Statuses of a page whose last fetch gave its content, or that it is unchanged."""
+
+
 class ProtocolStatusCode(IntEnum):
     """Codes of ``f:prot``."""
 

@@ -29,6 +29,7 @@ from nutch2py.jobs.locking.lock_scopes import FETCH_REDIRECTS
 from nutch2py.parser.links.outlink_filter import OutlinkFilter
 from nutch2py.records.cells import ProtocolStatus, encode_text
 from nutch2py.records.webpage import Mark, MetadataKey, WebPage
+from nutch2py.support.formatting import valid_utf8
 from nutch2py.support.reporting import capture_reporting
 from nutch2py.table import MarkCondition, TableQuery
 from nutch2py.url.java_url import parse_url
@@ -214,17 +215,12 @@ def item_values(value: object) -> list[str]:
         text = json.dumps(value, ensure_ascii=False, default=str)
     else:
         text = str(value)
-    return [_valid_utf8(text).replace("\t", " ")]
+    return [valid_utf8(text).replace("\t", " ")]
 
 
 def item_fields(item: object) -> Iterator[tuple[str, list[str]]]:
     """Yield name and values of an item's fields, except names reserved by the jobs."""
     for name, value in ItemAdapter(item).asdict().items():
-        field_name = _valid_utf8(str(name))
+        field_name = valid_utf8(str(name))
         if field_name and field_name not in _RESERVED_NAMES:
             yield field_name, item_values(value)
-
-
-def _valid_utf8(text: str) -> str:
-    """Return text encodable as UTF-8, without unpaired surrogates."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -96,6 +96,11 @@ def format_percent(part: float, whole: float) -> str:
     return "> 99 %" if 99 < percent < 100 else f"{percent:.0f} %"
 
 
+def valid_utf8(text: str) -> str:
+    """Return a text that UTF-8 can encode: lone surrogates become question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def escape_invisible(text: str) -> str:
     r"""Escape characters that are invisible or change the text direction, such as controls and bidi marks.
 

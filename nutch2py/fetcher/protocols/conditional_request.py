@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from email.utils import formatdate
 
-from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
+from nutch2py.records.webpage import FETCHED_STATUSES, Mark, WebPage
 
 
 def get_stored_etag(page: WebPage) -> str:
@@ -14,7 +14,7 @@ def get_stored_etag(page: WebPage) -> str:
     This is the case if the schedule forces a refetch (the page is unfetched again), or if updatedb did not complete an
     earlier fetch (the fetch mark is still set): a 304 would then prevent the parse of its content.
     """
-    if page.status not in (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED) or page.markers.get(Mark.FETCH) is not None:
+    if page.status not in FETCHED_STATUSES or page.markers.get(Mark.FETCH) is not None:
         return ""
     return page.headers.get("ETag") or ""
 

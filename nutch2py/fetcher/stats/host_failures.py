@@ -8,6 +8,7 @@ from typing import Any
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import ProtocolStatusCode as Code
+from nutch2py.support.formatting import valid_utf8
 from nutch2py.url.url_parts import host_of
 
 HOSTS_GROUP, HTTP_GROUP = "fetch_hosts", "fetch_http_errors"
@@ -45,7 +46,7 @@ class HostFailures:
         except ValueError:
             return
         if host:
-            self._add_host(reason, host[:_MAX_HOST_LENGTH].encode("utf-8", "replace").decode(), count)
+            self._add_host(reason, valid_utf8(host[:_MAX_HOST_LENGTH]), count)
 
     def _add_host(self, reason: str, host: str, count: int) -> None:
         hosts = self._hosts[reason]

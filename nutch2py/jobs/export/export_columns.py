@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from nutch2py.errors import UsageError
+from nutch2py.indexer.document_dates import format_solr_date
 from nutch2py.indexer.filters.index_basic import page_fetch_time
 from nutch2py.indexer.filters.index_more import response_header
 from nutch2py.jobs.row_output.row_text import parse_status_name, protocol_status_name
@@ -21,10 +21,12 @@ from nutch2py.parser.html.main_text import MAIN_TEXT_KEY
 from nutch2py.records.cells import decode_text
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import Mark, MetadataKey, ProtocolStatusCode, WebPage
+from nutch2py.support.formatting import valid_utf8
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.keys import url_or_key
 from nutch2py.url.url_parts import domain_of_host, suffix_of_host
 
+_MAX_TIME = 253_402_300_799_999  # ms since 1970: the end of the year 9999
 _ON_REQUEST = frozenset({"inlinks", "headers", "markdown", "content"})  # large, or costly
 _REDIRECTS = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
 _TIME_FIELDS: tuple[RecordField, ...] = (
@@ -87,13 +89,7 @@ def format_export_time(milliseconds: int) -> str | None:
     >>> format_export_time(1795542118123)
     '2026-11-24T17:41:58.123Z'
     """
-    if milliseconds <= 0:
-        return None
-    try:
-        time = datetime.fromtimestamp(milliseconds // 1000, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return f"{time:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03d}Z"
+    return format_solr_date(milliseconds) if 0 < milliseconds <= _MAX_TIME else None
 
 
 def to_surt(protocol: str, host: str, port: int, path: str, query: str | None) -> str | None:
@@ -110,7 +106,7 @@ def to_surt(protocol: str, host: str, port: int, path: str, query: str | None) -
 
 
 def _text(value: str | None) -> str | None:
-    return value.encode("utf-8", "replace").decode() if value else None
+    return valid_utf8(value) if value else None
 
 
 def _metadata_text(page: WebPage, name: str) -> str | None:

@@ -41,16 +41,15 @@ from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import NON_NEGATIVE, JobParameters
 from nutch2py.mapreduce.table_job import ROWS_UNREADABLE_COUNTER, KeyValuePair, Pages, TableJob
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.records.webpage import FETCHED_STATUSES, WebPage
 from nutch2py.support.atomic_files import atomic_write
 from nutch2py.support.clock import now_ms
-from nutch2py.support.disk_errors import disk_error_message
+from nutch2py.support.disk_errors import raise_disk_error
 from nutch2py.support.reporting import log_line
 from nutch2py.table import KeyRange, TableQuery, host_range
 
 MANIFEST_NAME = "export.json"
 """The file that completes an export."""
-_FETCHED = frozenset({CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED})
 _TIME_FIELDS: frozenset[RecordField] = frozenset(EXPORT_COLUMNS["fetch_time"].fields)
 _COUNTER_GROUP = "export"
 
@@ -117,7 +116,7 @@ class RowExporter:
     def export_row(self, key: str, page: WebPage) -> dict[str, object] | str:
         """Return the values of a row by column, or the reason why it is left out."""
         parameters = self._parameters
-        if not parameters.all_rows and page.status not in _FETCHED:
+        if not parameters.all_rows and page.status not in FETCHED_STATUSES:
             return "not_fetched"
         if parameters.changed_since and page_fetch_time(page) < parameters.changed_since:
             return "unchanged"
@@ -268,8 +267,8 @@ def export_pages(
             _write_manifest(target_dir, export_format, parameters, found, started)
     except OSError as error:
         remove_output(target_dir, is_new=is_new)
-        message = disk_error_message(error, target_dir, "name another folder")
-        raise StoreError(message or f"cannot write into {target_dir}: {error.strerror or error}") from error
+        raise_disk_error(error, target_dir, "name another folder")
+        raise StoreError(f"cannot write into {target_dir}: {error.strerror or error}") from error
     except BaseException:  # a partial export looks complete, and blocks the next one
         remove_output(target_dir, is_new=is_new)
         raise
@@ -286,8 +285,7 @@ def _create_folder(target_dir: Path) -> bool:
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"{target_dir} is not a folder: name one that does not exist or is empty") from None
     except OSError as error:
-        if (problem := disk_error_message(error, target_dir, "name another folder")) is not None:
-            raise StoreError(problem) from error
+        raise_disk_error(error, target_dir, "name another folder")
         raise InputError(
             f"cannot write into {target_dir}: {error.strerror}: name a folder that can be created"
         ) from error

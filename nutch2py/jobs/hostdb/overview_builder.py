@@ -12,11 +12,10 @@ from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, HostEdge, HostS
 from nutch2py.joblog.stored_overview import store_overview_part
 from nutch2py.jobs.stats.page_histograms import PageHistograms
 from nutch2py.jobs.stats.stats_collector import get_status_name
-from nutch2py.records.webpage import CrawlStatus, DerivedRow
+from nutch2py.records.webpage import FETCHED_STATUSES, CrawlStatus, DerivedRow
 from nutch2py.support.clock import now_ms
 from nutch2py.table import open_store
 
-_FETCHED_STATUSES = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
 _MAX_HELD_EDGES = 20 * MAX_EDGES
 """Edges that a reducer buffers before it drops the weakest."""
 
@@ -66,7 +65,7 @@ def save_host_overview(conf: Configuration, with_links: bool, task_outputs: Iter
         HostSummary(
             host=host,
             rows=rows,
-            fetched=sum(status.get(get_status_name(code), 0) for code in _FETCHED_STATUSES),
+            fetched=sum(status.get(get_status_name(code), 0) for code in FETCHED_STATUSES),
             errors=status.get(get_status_name(CrawlStatus.GONE), 0) + retry_count,
             status=status,
             inlinks=inlinks if with_links else None,

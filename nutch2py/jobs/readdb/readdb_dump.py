@@ -13,7 +13,7 @@ from zlib import crc32
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.property_ranges import NumberRange
-from nutch2py.errors import InputError, StoreError, UsageError
+from nutch2py.errors import InputError, UsageError
 from nutch2py.jobs.job_context import open_job
 from nutch2py.jobs.locking.lock_scopes import READ, make_reader_scope
 from nutch2py.jobs.row_output.row_formats import CSV_COLUMNS, format_csv_line
@@ -24,7 +24,7 @@ from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import NON_NEGATIVE, JobParameters
 from nutch2py.mapreduce.table_job import KeyValuePair, Pages, TableJob
 from nutch2py.records.webpage import CrawlStatus, WebPage
-from nutch2py.support.disk_errors import disk_error_message
+from nutch2py.support.disk_errors import raise_disk_error
 from nutch2py.support.reporting import print_output
 from nutch2py.table import TableQuery
 from nutch2py.url.keys import url_or_key
@@ -109,8 +109,7 @@ def dump_table(conf: Configuration, output_dir: Path, parameters: DumpParameters
     except FileExistsError:
         is_used = True
     except OSError as error:
-        if (problem := disk_error_message(error, output_dir, "name another folder")) is not None:
-            raise StoreError(problem) from error
+        raise_disk_error(error, output_dir, "name another folder")
         raise InputError(
             f"cannot write into {output_dir}: {error.strerror}: name a folder that can be created"
         ) from error

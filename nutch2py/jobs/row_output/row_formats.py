@@ -12,6 +12,7 @@ from nutch2py.jobs.row_output.row_text import format_bytes, format_status, parse
 from nutch2py.records.cells import ParseStatus, ProtocolStatus
 from nutch2py.records.record import MapField, RecordField
 from nutch2py.records.webpage import Mark, WebPage
+from nutch2py.support.formatting import valid_utf8
 from nutch2py.url.keys import url_or_key
 
 _MAX_VALUE_CHARACTERS = 200_000
@@ -53,7 +54,7 @@ def to_json_value(value: object, max_characters: int | None = None) -> object:
     if isinstance(value, list | tuple):
         return [to_json_value(each, max_characters) for each in value]
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()[:max_characters]
+        return valid_utf8(value)[:max_characters]
     return value
 
 
@@ -94,4 +95,4 @@ def format_csv_line(values: Sequence[object]) -> str:
     """
     out = io.StringIO()
     csv.writer(out, lineterminator="").writerow(values)
-    return out.getvalue().encode("utf-8", "replace").decode()
+    return valid_utf8(out.getvalue())

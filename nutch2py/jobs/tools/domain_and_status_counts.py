@@ -17,7 +17,7 @@ from nutch2py.mapreduce.input_splits import range_splits
 from nutch2py.mapreduce.job_parameters import JobParameters
 from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import CrawlStatus, WebPage
+from nutch2py.records.webpage import FETCHED_STATUSES, WebPage
 from nutch2py.table import TableQuery
 from nutch2py.url.keys import reversed_host_of_key, unreverse_host
 from nutch2py.url.url_parts import DomainRules
@@ -27,7 +27,6 @@ _FETCHED_LABELS = ("FETCHED", "NOT_FETCHED")
 _COMMANDS = {"domains": "domainstats", "protocol": "protocolstats", "completion": "crawlcomplete"}
 MAX_BUFFERED_NAMES = 50_000
 """Names that a task buffers before it emits them."""
-_FETCHED_STATUSES = (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
 
 
 def _suffix_of(domains: DomainRules, host: str) -> str:
@@ -70,7 +69,7 @@ class DomainStatsJob(TableJob[DomainStatsParameters]):
                 status = page.protocol_status
                 counts[UNFETCHED_LABEL if status is None else protocol_status_name(status.code)] += 1
                 continue
-            is_fetched = page.status in _FETCHED_STATUSES
+            is_fetched = page.status in FETCHED_STATUSES
             if kind == "completion":
                 group = group_of(unreverse_host(reversed_host_of_key(key)))
                 counts[f"{group} {'FETCHED' if is_fetched else UNFETCHED_LABEL}"] += 1

@@ -9,6 +9,7 @@ from nutch2py.interfaces import HtmlDocument, Parse, ParseFilter
 from nutch2py.parser.html.structured_data import extract_structured_data
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import WebPage
+from nutch2py.support.formatting import valid_utf8
 
 STRUCTURED_DATA_KEY = "structured"
 """Metadata entry: JSON of :func:`nutch2py.parser.html.structured_data.extract_structured_data`."""
@@ -40,7 +41,7 @@ class StructuredParseFilter(ParseFilter):
 def to_valid_json(value: object, depth: int = 0) -> object:
     """Return JSON with valid UTF-8 texts and 64-bit numbers, without levels deeper than the limit."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return valid_utf8(value)
     if isinstance(value, list | dict) and depth == _MAX_DEPTH:
         return None
     if isinstance(value, list):

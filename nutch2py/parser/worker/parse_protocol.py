@@ -15,6 +15,7 @@ from nutch2py.parser.sitemap.sitemap_parser import SitemapEntry
 from nutch2py.records.cells import ParseStatus
 from nutch2py.records.record import Cells, Mutation
 from nutch2py.records.webpage import Mark, ParseStatusCode, WebPage
+from nutch2py.support.formatting import valid_utf8
 from nutch2py.support.invariants import not_none
 
 MAX_RESPONSE_BYTES = 64 << 20
@@ -146,8 +147,3 @@ def failed_row(url: str, reason: str, plugin: str = "") -> tuple[Mutation, Parse
     )
     message = "" if plugin else f"Unable to successfully parse content {url}: {reason}"
     return mutation, ParseOutcome("failed", status, message=message, failed_plugin=plugin)
-
-
-def valid_utf8(text: str) -> str:
-    """Return a text that UTF-8 can encode: lone surrogates become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -28,10 +28,10 @@ from nutch2py.parser.worker.parse_protocol import (
     WireSitemapEntry,
     failed_parse_status,
     failed_row,
-    valid_utf8,
 )
 from nutch2py.plugins.plugin_failures import PluginError
 from nutch2py.records.webpage import WebPage
+from nutch2py.support.formatting import valid_utf8
 from nutch2py.support.worker_process import (
     WorkerSettings,
     encode_frame,

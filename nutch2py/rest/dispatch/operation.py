@@ -25,6 +25,7 @@ from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.request_body import read_body
 from nutch2py.rest.http_error import HttpError, describe_publicly, storage_error
 from nutch2py.rest.job_control.job_requests import Identifier, PropertyName
+from nutch2py.support.formatting import valid_utf8
 
 PATH_PARAM_TYPES: Mapping[str, object] = {"id": Identifier, "name": PropertyName}
 """Types of path parameters."""
@@ -212,6 +213,6 @@ def error_response(error: Exception, is_public: bool = False) -> Response:
     elif isinstance(error, NutchError | msgspec.MsgspecError):
         status = HTTPStatus.BAD_REQUEST
     text = describe_publicly(error) if is_public and isinstance(error, NutchError) else str(error)
-    message = text.encode("utf-8", "replace").decode()
+    message = valid_utf8(text)
     body = msgspec.json.encode(ProblemDetails(status.phrase, int(status), message, message))
     return Response(body, status, headers, media_type=PROBLEM_MEDIA_TYPE)
