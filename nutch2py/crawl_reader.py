@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from nutch2py.records.webpage import Host, Mark, WebPage
     from nutch2py.search.engines.embedded_searcher import EmbeddedSearcher
     from nutch2py.search.results.search_results import SearchResult
-    from nutch2py.table import DataStore
+    from nutch2py.table import DataStore, TableQuery
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Record")
@@ -104,7 +104,7 @@ class CrawlReader:
             mark: Only rows that carry this mark.
             batch_id: Only rows with the mark of this batch.
         """
-        from nutch2py.records.webpage import Mark, WebPage
+        from nutch2py.records.webpage import Mark
         from nutch2py.table import KeyRange, MarkCondition, TableQuery, host_range
         from nutch2py.url.keys import url_or_key
 
@@ -116,10 +116,7 @@ class CrawlReader:
             raise ValueError(f"mark is {mark!r}: give one of nutch2py.Mark, such as Mark.FETCH")
         condition = None if mark is None else MarkCondition(Mark(mark), batch_id)
         key_range = host_range(host) if host else KeyRange(start, stop)
-        self._open_crawl()
-        rows = self._iterate_reporting(
-            self._open_table(WebPage).scan(TableQuery(_field_set(fields), key_range, condition))
-        )
+        rows = self._scan_pages(TableQuery(_field_set(fields), key_range, condition))
         return ((url_or_key(key), page) for key, page in rows)
 
     def to_arrow(
@@ -142,13 +139,15 @@ class CrawlReader:
         """
         from nutch2py.jobs.export import arrow_tables
         from nutch2py.jobs.export.export_job import RowExporter, make_parameters
+        from nutch2py.table import KeyRange, TableQuery, host_range
         from nutch2py.table.row_validation import RowValidator
 
         pyarrow = arrow_tables.require_pyarrow("Crawl.to_arrow")
         parameters = make_parameters("arrow", fields, where, all_rows=all_rows, changed_since=changed_since)
         schema, validator = arrow_tables.make_schema(parameters.columns), RowValidator()
         with closing(RowExporter(self.conf, parameters)) as exporter:
-            pages = (each for each in self._scan_pages(exporter.fields, host) if validator.is_valid(*each))
+            scanned = self._scan_pages(TableQuery(exporter.fields, host_range(host.lower()) if host else KeyRange()))
+            pages = (each for each in scanned if validator.is_valid(*each))
             rows = (row for key, page in pages if isinstance(row := exporter.export_row(key, page), dict))
             tables = list(arrow_tables.rows_to_tables(rows, schema))
         return pyarrow.concat_tables([schema.empty_table(), *tables])
@@ -160,21 +159,21 @@ class CrawlReader:
         ``graph.add_edges_from((source, target) for source, target, _ in crawl.links())``.
         """
         from nutch2py.records.webpage import WebPage
+        from nutch2py.table import KeyRange, TableQuery, host_range
         from nutch2py.url.keys import url_or_key
 
-        pages = self._scan_pages(frozenset({WebPage.inlinks}), host)
+        key_range = host_range(host.lower()) if host else KeyRange()
+        pages = self._scan_pages(TableQuery(frozenset({WebPage.inlinks}), key_range))
         return (
             (source, url_or_key(key), anchor) for key, page in pages for source, anchor in page.inlinks.decoded_items()
         )
 
-    def _scan_pages(self, fields: frozenset[RecordField], host: str) -> Iterator[tuple[str, WebPage]]:
-        """Return key and row of pages, of one host if given."""
+    def _scan_pages(self, query: TableQuery) -> Iterator[tuple[str, WebPage]]:
+        """Return key and row of the pages of a query."""
         from nutch2py.records.webpage import WebPage
-        from nutch2py.table import KeyRange, TableQuery, host_range
 
-        key_range = host_range(host) if host else KeyRange()
         self._open_crawl()
-        return self._iterate_reporting(self._open_table(WebPage).scan(TableQuery(fields, key_range)))
+        return self._iterate_reporting(self._open_table(WebPage).scan(query))
 
     def page(self, url: str, fields: Iterable[RecordField] | None = None) -> WebPage | None:
         """Return the row of a URL, None if there is none; raise InputError for an invalid URL."""

@@ -78,14 +78,14 @@ class ExportResult:
 
     Attributes:
         pages: Number of pages.
-        left_out: Numbers of rows that were left out, by reason.
+        skipped: Numbers of rows that were not exported, by reason.
         files: Number of files.
         folder: Where they are.
         next_since: Time for ``-changed-since`` of the next export, ms since 1970.
     """
 
     pages: int
-    left_out: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
     files: int = 0
     folder: str = ""
     next_since: int = 0
@@ -114,7 +114,7 @@ class RowExporter:
             self._markdown.close()
 
     def export_row(self, key: str, page: WebPage) -> dict[str, object] | str:
-        """Return the values of a row by column, or the reason why it is left out."""
+        """Return the values of a row by column, or the reason why it is skipped."""
         parameters = self._parameters
         if not parameters.all_rows and page.status not in FETCHED_STATUSES:
             return "not_fetched"
@@ -258,9 +258,9 @@ def export_pages(
                 expected_rows=None if host else store.row_estimate(), output_dir=raw_dir,
             )  # fmt: skip
             found = ExportResult(0, result.group(_COUNTER_GROUP), folder=str(target_dir), next_since=next_since)
-            found.pages = found.left_out.pop("pages", 0)
+            found.pages = found.skipped.pop("pages", 0)
             if unreadable := result.count("table", ROWS_UNREADABLE_COUNTER):
-                found.left_out["unreadable"] = unreadable
+                found.skipped["unreadable"] = unreadable
             for part in sorted(raw_dir.glob("part-*")) if raw_dir.is_dir() else ():
                 found.files += write_part(export_format, part, target_dir, parameters.columns, chunk_tokens)
             shutil.rmtree(raw_dir, ignore_errors=True)
@@ -302,7 +302,7 @@ def _write_manifest(
         "started": format_export_time(started),
         "next_since": format_export_time(result.next_since),
         "pages": result.pages,
-        "left_out": result.left_out,
+        "skipped": result.skipped,
         "files": result.files,
         **asdict(parameters),
         "changed_since": format_export_time(parameters.changed_since),
@@ -320,9 +320,8 @@ _REASONS = {
 
 
 def _log_summary(result: ExportResult) -> None:
-    left_out = ", ".join(f"{count} {_REASONS.get(name, name)}" for name, count in sorted(result.left_out.items()))
+    skipped = ", ".join(f"{count} {_REASONS.get(name, name)}" for name, count in sorted(result.skipped.items()))
     log_line(
         f"Export: {result.pages} {'page' if result.pages == 1 else 'pages'} in {result.files} "
-        f"{'file' if result.files == 1 else 'files'} in {result.folder}"
-        + (f"; left out: {left_out}" if left_out else "")
+        f"{'file' if result.files == 1 else 'files'} in {result.folder}" + (f"; skipped: {skipped}" if skipped else "")
     )
