@@ -9,7 +9,7 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pycurl
@@ -34,8 +34,8 @@ DUE = 1_700_000_000_000
 
 
 @contextmanager
-def answering(reply: bytes) -> Iterator[int]:
-    """Serve the same bytes to every connection, then close it; give the port."""
+def serving(reply_to: Callable[[bytes], bytes]) -> Iterator[int]:
+    """Reply to the first bytes of every connection, then close it; give the port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -45,12 +45,16 @@ def answering(reply: bytes) -> Iterator[int]:
                 except OSError:
                     return
                 with connection:
-                    connection.recv(65536)
-                    connection.sendall(reply)
+                    connection.sendall(reply_to(connection.recv(65536)))
 
         threading.Thread(target=serve, daemon=True).start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
+
+
+def answering(reply: bytes) -> AbstractContextManager[int]:
+    """Serve the same bytes to every connection, then close it; give the port."""
+    return serving(lambda _: reply)
 
 
 _PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
@@ -60,22 +64,14 @@ _PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 def proxy_of(reply_to: Callable[[str, int], bytes]) -> Iterator[dict[str, str]]:
     """Run a proxy whose reply depends on the URL and how often it was requested; give the properties that name it."""
     seen = Counter[str]()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
 
-        def serve() -> None:
-            while True:
-                try:
-                    connection, _ = listener.accept()
-                except OSError:
-                    return
-                with connection:
-                    url = connection.recv(65536).decode().split(" ")[1]
-                    seen[url] += 1
-                    connection.sendall(reply_to(url, seen[url]))
+    def reply(request: bytes) -> bytes:
+        url = request.decode().split(" ")[1]
+        seen[url] += 1
+        return reply_to(url, seen[url])
 
-        threading.Thread(target=serve, daemon=True).start()
-        yield {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(listener.getsockname()[1])}
-        listener.shutdown(socket.SHUT_RDWR)
+    with serving(reply) as port:
+        yield {"http_proxy_host": "127.0.0.1", "http_proxy_port": str(port)}
 
 
 @pytest.mark.parametrize("closed", ["/p", "far.test/robots.txt"])

@@ -15,12 +15,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from nutch2py.commands import command_parser
 from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl import Crawl
 from nutch2py.errors import InputError, NutchError, StoreError, UsageError
 from nutch2py.jobs.batches.batch_lists import BatchListStore, BatchState
 from nutch2py.jobs.export import arrow_tables
 from nutch2py.jobs.export.export_columns import DEFAULT_COLUMNS, EXPORT_COLUMNS
+from nutch2py.jobs.export.export_formats import EXPORT_FORMATS
 from nutch2py.jobs.export.markdown_chunks import split_markdown
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ProtocolStatusCode, WebPage
@@ -306,6 +308,11 @@ def test_long_rows_fit_into_row_groups(monkeypatch: pytest.MonkeyPatch, tmp_path
     found = parquet.ParquetFile(tmp_path / "out.parquet")
     assert found.metadata.num_row_groups > 5
     assert [len(row["text"]) for row in found.read().to_pylist()] == [number * 300 for number in range(20)]
+
+
+def test_command_offers_every_format() -> None:
+    (action,) = (each for each in command_parser("export").actions() if each.dest == "format")
+    assert action.choices == EXPORT_FORMATS
 
 
 def test_schema_has_no_column_without_type() -> None:
