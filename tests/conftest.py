@@ -26,6 +26,7 @@ from tests.groups import (
     service_group_of,
 )
 from tests.mapreduce.hadoop_cluster import hadoop_cluster, package_folder
+from tests.processes import StartedProcesses
 from tests.services import Service
 from tests.site.server import Reply, ScriptedSite
 from tests.table.hbase_server import hbase, hbase_server
@@ -40,6 +41,9 @@ CASES = Path(os.environ.get("NUTCH2PY_CASES", ROOT.parent / "shared" / "cases"))
 MAP_SIZE = str(1 << 30)
 """Bytes of address space a table may take: hundreds of tables are open in one test run."""
 RECORDING = Path(os.environ.get("NUTCH2PY_RECORDING", CASES.parent / "recording"))
+
+
+_started_processes = StartedProcesses()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -116,6 +120,14 @@ def pytest_runtest_makereport(item: pytest.Function) -> Generator[None, pytest.T
         for server in {id(value): value for value in item.funcargs.values() if isinstance(value, Service)}.values():
             report.sections.extend(server.logs())
     return report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_running_processes() -> Iterator[None]:
+    """Fail when a module's tests leave a process running: it takes CPU time from all others."""
+    yield
+    running = _started_processes.kill_running()
+    assert not running, "processes left running:\n" + "\n".join(running)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import pytest
 
-from tests.processes import alive
+from tests.processes import SessionProcess, alive
 
 ROOT = Path(__file__).resolve().parent.parent
 _LINES_OF_A_LOG = 60
@@ -40,7 +40,7 @@ class _RemovalGuard:
     )
 
     def __init__(self, command: list[str]) -> None:
-        self._process = subprocess.Popen(
+        self._process = SessionProcess(
             [sys.executable, "-S", "-E", "-c", self._PROGRAM, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,

@@ -107,6 +107,7 @@ def test_tests_kill_only_through_kills() -> None:
         *["tests.outages.test_proxy: proxy.kill"] * 2,
         "tests.outages.outage_trials: subject.kill",
         "tests.crawl_loop.test_crawl_command: process.send_signal",  # at a page under way; its exit code is checked
+        *["tests.processes: os.killpg", "tests.processes: process.kill"],  # of what should have ended: its module fails
         *["tests.scrapy_projects.test_hostile_projects: spider.send_signal"] * 2,
         "tests.scrapy_projects.test_tutorial: spider.send_signal",  # at a page that is under way: its server knows
         *["tests.search.test_search_worker: os.kill"] * 6,  # of the worker: its answers or its replacement are checked

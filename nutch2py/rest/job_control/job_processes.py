@@ -188,6 +188,7 @@ class JobProcessManager:
             HttpError: too many jobs are running, or their folders are too large.
         """
         ensure_private_dir(self.jobs_dir)
+        _reap(0.0, *_CHILD_PROCESSES)
         with self._lock, file_lock(self.jobs_dir / ".lock"):
             # unreadable jobs count too
             alive = [folder for folder in self.jobs_dir.glob("[0-9]*") if _is_alive(folder)]
@@ -255,10 +256,7 @@ class JobProcessManager:
             return None
         if not job.state.is_alive:
             self._finished[job_id] = job
-            process = _CHILD_PROCESSES.pop(job_id, None)
-            if process is not None:
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(_REAP_SECONDS)
+            _reap(_REAP_SECONDS, job_id)
         return job
 
     def stop(self, job_id: str) -> JobProcess:
@@ -342,6 +340,16 @@ def _folder_bytes(folder: Path) -> int:
         with suppress(OSError):
             size += path.lstat().st_size
     return size
+
+
+def _reap(seconds: float, *job_ids: str) -> None:
+    """Wait at most ``seconds`` for each of these shells, and forget those that have exited."""
+    for job_id in job_ids:
+        process = _CHILD_PROCESSES.get(job_id)
+        if process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(seconds)
+                _CHILD_PROCESSES.pop(job_id, None)
 
 
 def _read_spec(folder: Path) -> JobSpec | None:
