@@ -139,14 +139,14 @@ class CrawlReader:
         """
         from nutch2py.jobs.export import arrow_tables
         from nutch2py.jobs.export.export_job import RowExporter, make_parameters
-        from nutch2py.table import KeyRange, TableQuery, host_range
+        from nutch2py.table import TableQuery, host_range
         from nutch2py.table.row_validation import RowValidator
 
         pyarrow = arrow_tables.require_pyarrow("Crawl.to_arrow")
         parameters = make_parameters("arrow", fields, where, all_rows=all_rows, changed_since=changed_since)
         schema, validator = arrow_tables.make_schema(parameters.columns), RowValidator()
         with closing(RowExporter(self.conf, parameters)) as exporter:
-            scanned = self._scan_pages(TableQuery(exporter.fields, host_range(host.lower()) if host else KeyRange()))
+            scanned = self._scan_pages(TableQuery(exporter.fields, host_range(host)))
             pages = (each for each in scanned if validator.is_valid(*each))
             rows = (row for key, page in pages if isinstance(row := exporter.export_row(key, page), dict))
             tables = list(arrow_tables.rows_to_tables(rows, schema))
@@ -159,10 +159,10 @@ class CrawlReader:
         ``graph.add_edges_from((source, target) for source, target, _ in crawl.links())``.
         """
         from nutch2py.records.webpage import WebPage
-        from nutch2py.table import KeyRange, TableQuery, host_range
+        from nutch2py.table import TableQuery, host_range
         from nutch2py.url.keys import url_or_key
 
-        key_range = host_range(host.lower()) if host else KeyRange()
+        key_range = host_range(host)
         pages = self._scan_pages(TableQuery(frozenset({WebPage.inlinks}), key_range))
         return (
             (source, url_or_key(key), anchor) for key, page in pages for source, anchor in page.inlinks.decoded_items()

@@ -26,7 +26,10 @@ def prefix_range(prefix: str) -> KeyRange:
 
 
 def host_range(host: str) -> KeyRange:
-    """Return the range of the pages of a host, of every protocol and port."""
+    """Return the range of the pages of a host, of every protocol and port; of all hosts for ``""``."""
+    host = host.lower()
+    if not host:
+        return KeyRange()
     return prefix_range(f"{host if host.startswith('[') else reverse_host(host)}:")
 
 
