@@ -141,7 +141,7 @@ LONG = {
                 "host_delay_holds_over_job",
             )
         ),
-        "inject, generate, fetch, parse, updatedb and index run on YARN, and the others on two other runners",
+        "fetch, updatedb and index run on YARN, and the others on two other runners",
     ),
     **dict.fromkeys(
         (
