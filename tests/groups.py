@@ -50,21 +50,21 @@ LONG = {
     **dict.fromkeys(
         (
             f"jobs/test_hbase_crawl.py::test_killed_hbase_server_during_job_is_recovered[{job}-master]"
-            for job in ("inject", "generate", "parse", "index")
+            for job in ("inject", "generate", "fetch", "parse", "index")
         ),
-        "fetch and updatedb lose their master",
+        "updatedb loses its master",
     ),
     **dict.fromkeys(
         (
             f"jobs/test_hbase_crawl.py::test_killed_hbase_server_during_job_is_recovered[{job}-gateway]"
-            for job in ("inject", "generate", "parse")
+            for job in ("inject", "generate", "fetch", "parse")
         ),
-        "one client retries for every job: fetch, updatedb and index lose their gateway",
+        "one client retries for every job: updatedb and index lose their gateway",
     ),
     **dict.fromkeys(
         (
             f"jobs/test_killed_jobs.py::test_killed_job_is_completed_by_rerun[{job}-local]"
-            for job in ("inject", "generate", "parse", "index")
+            for job in ("inject", "generate", "parse", "index", "scores")
         ),
         "fetch and updatedb are killed on this runner, every job on inline",
     ),
@@ -105,8 +105,15 @@ LONG = {
     "foreign_writer/test_foreign_writer_hbase.py::test_generate_chooses_what_full_scan_chooses_after_each_write": (
         "the stand-in is written, and a real index compared with a scan"
     ),
-    "test_image.py::test_image_creates_table_in_volume_and_serves_it": "the files agree",
-    "test_image.py::test_image_contains_program_without_build_tools": "the files agree",
+    **dict.fromkeys(
+        (
+            "test_image.py::test_image_contains_program_without_build_tools",
+            "test_image.py::test_image_creates_table_in_volume_and_serves_it",
+            "test_image.py::test_image_reads_conf_folder_of_volume[words0]",
+            "test_image.py::test_image_reads_conf_folder_of_volume[words1]",
+        ),
+        "the files agree",
+    ),
     "browser/test_hostile_pages.py::test_hostile_pages_end_with_status_and_others_are_unaffected[all]": (
         "most of them are tried"
     ),
@@ -120,6 +127,28 @@ LONG = {
         ),
         "the jobs run on five of the thirty days; a table of our own is taken over on each of twelve",
     ),
+    **dict.fromkeys(
+        (
+            f"jobs/test_recording_hbase.py::test_recorded_updatedb_table_is_reproduced[{number}-by list]"
+            for number in range(1, 5)
+        ),
+        "by scan here, by list on the embedded table",
+    ),
+    **dict.fromkeys(
+        (
+            f"server/test_foreign_origin.py::test_foreign_page_changes_nothing[{kind}]"
+            for kind in ("address-http", "address, relay-http", "loopback without login-http")
+        ),
+        "loopback and a relay with TLS are tried",
+    ),
+    **dict.fromkeys(
+        (
+            f"browser/test_browser_start.py::test_killed_browser_subprocess_loses_no_page[{name}]"
+            for name in ("StorageService", "NetworkService")
+        ),
+        "one subprocess is killed, and the whole browser",
+    ),
+    "table/test_hbase_services.py::test_data_survives_restart": "HBase is killed and started by other modules",
     "jobs/test_unreadable_rows.py::test_every_job_skips_unreadable_rows[local]": "inline goes the same way",
     "mapreduce/test_hadoop.py::test_plugin_failures_over_limit_end_job_with_exit_code_7": (
         "on the local runner it ends with 7, and what a task's exit code on YARN means is tried"

@@ -115,19 +115,37 @@ def test_python_api_and_rest_operations_are_rendered(built: Path) -> None:
     assert "GET /api/v1/search" in (built / "rest-operations.html").read_text(encoding="utf-8")
 
 
+SMALL_DOCS = {
+    "index.md": "# Index\n",
+    "install.md": "# Install\n",
+    "how-to.md": "# How-to\n",
+    "explanation.md": "# Explanation\n",
+    "tutorial/index.md": "# Tutorial\n",
+    "reference.md": "# Reference\n\n- [REST](rest.md)\n- [Python](python.md)\n- [Plug-ins](plugins/index.md)\n"
+    "\n<!-- site: generated pages -->\n",
+    "rest.md": "# REST\n",
+    "python.md": "# Python\n",
+    "plugins/index.md": "# Plug-ins\n",
+}
+"""A site of few pages: those that the build itself links to."""
+
+
 def test_broken_link_or_anchor_fails_build(built: Path, tmp_path: Path) -> None:
     copy = tmp_path / "checkout"
-    for name in ("docs", "scripts"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "scripts", copy / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "nutch2py").symlink_to(ROOT / "nutch2py")
-    with (copy / "docs" / "install.md").open("a", encoding="utf-8") as page:
-        page.write("\n[a](no-page.md) [b](operations.md#no-anchor)\n")
+    broken = {"install.md": SMALL_DOCS["install.md"] + "\n[a](no-page.md) [b](python.md#no-anchor)\n"}
+    for name, text in (SMALL_DOCS | broken).items():
+        (copy / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (copy / "docs" / name).write_text(text, encoding="utf-8")
     python = ROOT / ".cache" / "docs-environment" / "bin" / "python"
     command = [python, copy / "scripts" / "site" / "build.py", tmp_path / "html"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "no-page.md" in done.stderr
-    assert "no-anchor" in done.stderr
+    warnings = [line for line in done.stderr.splitlines() if "WARNING" in line]
+    assert len(warnings) == 2, done.stderr
+    assert "no-page.md" in warnings[0]
+    assert "no-anchor" in warnings[1]
     assert not (tmp_path / "html").exists()
 
 
