@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _SCHEME = re.compile(r"([a-z][a-z0-9+.\-]*):", re.IGNORECASE)
 # URLs without a host in Java: no two slashes, or two "@" before the path
 _NO_HOST = re.compile(r"(?:https?|ftp):(?!//[^/])|[a-z]+://[^/?#@]*@[^/?#@]*@", re.IGNORECASE)
-_MANY_SLASHES = re.compile(r"\A[/\\]{3,}")
+# segments that browsers remove as "." and "..", though Java and row keys keep them
+_ESCAPED_DOTS = re.compile(r"(?:[^?#]*/)?(?:%2e\.?|\.?%2e|%2e%2e)(?:[/?#]|\Z)", re.IGNORECASE)
+_MANY_SLASHES = re.compile(r"\A[\0- ]*[/\\]{3,}")
 _WEB_SCHEMES = frozenset({"http", "https", "ftp"})
 
 
@@ -33,7 +35,7 @@ def resolve_as_browser(base: str, href: str, resolve: Callable[[str], str]) -> s
 
     Returns:
         The result of ``resolve`` if browsers read it as the URL that they resolve ``href`` to, or reject ``href``;
-        otherwise the browsers' URL.
+        otherwise, and if its path has escaped dot segments (``%2e``), the browsers' URL.
 
     Raises:
         ValueError: Both reject the link, or its scheme is not one of the web.
@@ -48,9 +50,19 @@ def resolve_as_browser(base: str, href: str, resolve: Callable[[str], str]) -> s
         if expected is None:
             raise
         return expected
-    if expected is None or (_is_same_request(expected, found) and not _NO_HOST.match(found)):
+    if expected is None or expected == found:
         return found
-    return expected
+    is_kept = _is_same_request(expected, found) and not _NO_HOST.match(found)
+    return found if is_kept and not has_escaped_dots(found) else expected
+
+
+def has_escaped_dots(url: str) -> bool:
+    """Return whether a path has a segment ``.`` or ``..`` with escaped dots.
+
+    >>> has_escaped_dots("http://h/a/.%2E/b"), has_escaped_dots("http://h/%2ea?/%2e/")
+    (True, False)
+    """
+    return _ESCAPED_DOTS.match(url) is not None
 
 
 def _is_same_request(browser_url: str, url: str) -> bool:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nutch2py.url.browser_url import resolve_as_browser
+from nutch2py.url.browser_url import has_escaped_dots, resolve_as_browser
 from nutch2py.url.url_length import MAX_LENGTH, check_length
 
 DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
@@ -227,6 +227,8 @@ def url_resolver(base: JavaURL, *, as_browser: bool = True) -> Callable[[str], s
     def resolved(href: str) -> str:
         if len(href) > MAX_LENGTH:
             check_length(href)
+        if as_browser and "%2" in href and has_escaped_dots(href):
+            return resolve_as_browser(str(base), href.strip(_SPACE), resolved_by_java)
         if ":" in href and _ABSOLUTE.fullmatch(href):
             return href
         if plain and _PLAIN_PATH.fullmatch(href):
@@ -253,6 +255,6 @@ def resolve_url(base: str | JavaURL, href: str) -> str:
     """
     if len(href) > MAX_LENGTH:
         check_length(href)
-    if _ABSOLUTE.fullmatch(href):
+    if "%2" not in href and _ABSOLUTE.fullmatch(href):
         return href
     return url_resolver(parse_url(base) if isinstance(base, str) else base)(href)

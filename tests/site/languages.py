@@ -134,6 +134,7 @@ class LanguageWeb:
             ("/fo\trm/back\nslash", "/form/backslash"),
             ("/../../form/up", "/form/up"),
             ("form/./x/../up", "/form/up"),
+            ("form/x/%2e%2E/up", "/form/up"),
             ("/form/ü", "/form/%C3%BC"),
             ("/form/%C3%BC", "/form/%C3%BC"),
             ("&#x2f;form&sol;&#252;", "/form/%C3%BC"),

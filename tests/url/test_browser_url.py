@@ -24,6 +24,10 @@ _BASE = "http://www.example.org/docs/guide/page.html"
         ("http://other.example\\x", "http://other.example/x"), ("http://oth\ner.example/x", "http://other.example/x"),
         ("http://0x7f.1:80é/", None), ("http://u:p@other.example/x", "http://u:p@other.example/x"),
         ("http://www.ｅxample.org/", "http://www.ｅxample.org/"), ("http:x", "http://www.example.org/docs/guide/x"),
+        # dots of path segments may be escaped
+        ("a/%2e%2E/x", "http://www.example.org/docs/guide/x"), (".%2e/x", "http://www.example.org/docs/x"),
+        ("%2E", "http://www.example.org/docs/guide/"), ("%2e%2ea/x", "http://www.example.org/docs/guide/%2e%2ea/x"),
+        ("x?y=/%2e%2e/", "http://www.example.org/docs/guide/x?y=/%2e%2e/"), ("a%2e/x", "http://www.example.org/docs/guide/a%2e/x"),
         # the same URL: as Java writes it, which is the row key of Nutch's tables
         ("../süß und sauer", "http://www.example.org/docs/süß und sauer"), ("a|b", "http://www.example.org/docs/guide/a|b"),
         ("http://münchen.example/", "http://münchen.example/"), ("/../x", "http://www.example.org/../x"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections import Counter
 from typing import NamedTuple, Protocol
 
 from nutch2py.conf.configuration import Configuration
@@ -28,6 +29,8 @@ _PROPERTIES = {
 _LINE_END_HYPHEN = re.compile("[\x02\ufffe]\\r?\\n?")
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-]\d\d)'?(\d\d)?|Z)?")
 _MAX_LINKS = 10_000
+_MAX_ELEMENTS = 10_000  # of the structure of a page
+_MIN_REPLACEMENT_BYTES = 6  # of two characters in UTF-16 and the end: single ones stand for hyphens and bullets
 _MAX_OPTIONS = 1_000
 MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
 """Bookmarks read, and levels of them."""
@@ -144,15 +147,22 @@ class PdfParser(DocumentParser):
                     return
 
 
+class _Note(NamedTuple):
+    """A note or a form field: its label, text, and whether the page shows it."""
+
+    label: str
+    text: str
+    is_drawn: bool
+
+
 class _Annotations(NamedTuple):
     """Content of the annotations of a page.
 
-    ``links``: target and area; ``notes``: label, text, and whether the page shows it; ``has_appearance``: whether an
-    annotation is drawn.
+    ``links``: target and area; ``notes``: notes and fields; ``has_appearance``: whether an annotation is drawn.
     """
 
     links: list[tuple[str, tuple[float, float, float, float]]]
-    notes: list[tuple[str, str, bool]]
+    notes: list[_Note]
     has_appearance: bool
 
 
@@ -163,19 +173,67 @@ def _read_page(pdf: PdfDocument, number: int, document: ParsedDocument) -> bool:
     try:
         page = pdf[number]
         annotations = _read_annotations(pdf, page)
-        # PDFium's text has no annotations: values of fields, captions of buttons and stamps become part of the page
-        if annotations.has_appearance and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
-            page.close()
-            page = pdf[number]
         text_page = page.get_textpage()
-        text = _LINE_END_HYPHEN.sub("", read_page_text(text_page))
+        text = read_page_text(text_page)
+        if annotations.has_appearance:
+            # PDFium's text has no annotations: values of fields, captions of buttons and stamps become part of the page
+            flat = None
+            if raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
+                text_page.close()
+                page.close()
+                page = pdf[number]
+                text_page = page.get_textpage()
+                flat = read_page_text(text_page)
+            # a flattened page loses resources that it inherits, its fonts among them
+            if flat is not None and not _letters(text) - _letters(flat):
+                text = flat
+            else:
+                annotations = annotations._replace(
+                    notes=[note._replace(is_drawn=False) for note in annotations.notes], has_appearance=False
+                )
+        text = _LINE_END_HYPHEN.sub("", text)
         document.add_text(text)
+        _add_replacement_texts(pdf, page, text, document)
         _add_annotations(annotations, text, text_page, document)
         text_page.close()
         page.close()
     except pdfium.PdfiumError:
         return False
     return True
+
+
+def _add_replacement_texts(pdf: PdfDocument, page: PdfPage, text: str, document: ParsedDocument) -> None:
+    """Add texts that a tagged document has for what is drawn (``ActualText``), unless the page has the same text."""
+    from pypdfium2 import raw
+
+    if not raw.FPDFCatalog_IsTagged(pdf) or not (tree := raw.FPDF_StructTree_GetForPage(page)):
+        return
+    shown = ""
+    waiting = [
+        raw.FPDF_StructTree_GetChildAtIndex(tree, index)
+        for index in range(min(raw.FPDF_StructTree_CountChildren(tree), _MAX_ELEMENTS))
+    ]
+    left = _MAX_ELEMENTS - len(waiting)
+    waiting.reverse()
+    while waiting:
+        element = waiting.pop()
+        if not element:  # drawn content
+            continue
+        if (size := raw.FPDF_StructElement_GetActualText(element, None, 0)) > _MIN_REPLACEMENT_BYTES:
+            buffer = ctypes.create_string_buffer(size)
+            raw.FPDF_StructElement_GetActualText(element, buffer, size)
+            replacement = buffer.raw[: size - 2].decode("utf-16-le", "replace")
+            shown = shown or "".join(text.split())
+            if "".join(replacement.split()) not in shown:
+                document.add_text(replacement)
+        count = min(max(0, raw.FPDF_StructElement_CountChildren(element)), left)
+        left -= count
+        waiting += [raw.FPDF_StructElement_GetChildAtIndex(element, index) for index in reversed(range(count))]
+    raw.FPDF_StructTree_Close(tree)
+
+
+def _letters(text: str) -> Counter[str]:
+    return Counter("".join(text.split()))
 
 
 def _read_annotations(pdf: PdfDocument, page: PdfPage) -> _Annotations:
@@ -203,7 +261,7 @@ def _read_annotations(pdf: PdfDocument, page: PdfPage) -> _Annotations:
                 _chosen_options(pdf, annotation) or _annotation_string(annotation, b"V"),
             ]
             if text := ": ".join(filter(None, texts)):  # after the note's author or the field's name
-                found.notes.append((_annotation_string(annotation, b"T"), text, is_drawn))
+                found.notes.append(_Note(_annotation_string(annotation, b"T"), text, is_drawn))
         raw.FPDFPage_CloseAnnot(annotation)
     return found
 

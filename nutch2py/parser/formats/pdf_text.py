@@ -4,7 +4,7 @@ PDFium's word separation fails where some lines have no spaces and narrow gaps, 
 are drawn one by one. There a gap is a space when it is wider than a share of the preceding characters, as in PDFBox
 (PDFTextStripper). In right-to-left text PDFium joins lines of different heights, and reverses the characters of one
 glyph (of a ligature, or of a letter with its marks). Reading every character costs about six times PDFium's text, so
-only such pages are rebuilt.
+only such pages are rebuilt, and those with characters that their font does not map to Unicode.
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple, Protocol
 
+from nutch2py.parser.formats.pdf_fonts import UnmappedCharacters
+
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _SPACE = re.compile(" ")
+_CONTROL = re.compile("[\x01\x03-\x08\x0b\x0c\x0e-\x1f]")  # codes of characters; PDFium marks hyphens by U+0002
+_MAPPING_SAMPLES = 1_000  # characters of a page whose mapping to Unicode is examined
 _SAMPLED_SPACES, _MIN_SPACES = 200, 20  # per page
 # share of spaces that PDFium generated: between these, lines with and without spaces are mixed
 _MIN_GENERATED_SHARE, _MAX_GENERATED_SHARE = 0.25, 0.9
@@ -60,9 +64,13 @@ def read_page_text(page: PdfTextPage) -> str:
     text = page.get_text_range(errors="ignore")
     turned = _RIGHT_TO_LEFT.search(text) is not None
     spaced = _is_badly_spaced(page, text)
-    if not turned and not spaced:
+    unmapped = _find_unmapped(page) if _has_unmapped(page, text) else None
+    if not turned and not spaced and unmapped is None:
         return text
-    lines = (insert_spaces(line) if spaced else line for line in split_lines(_read_chars(page), joins_lines=spaced))
+    chars = _read_chars(page, unmapped)
+    if not turned and not spaced:
+        return "".join(char.text for char in chars)
+    lines = (insert_spaces(line) if spaced else line for line in split_lines(chars, joins_lines=spaced))
     if turned:
         return "\n".join("".join(order_glyphs(part)) for line in lines for part in split_by_height(line))
     return "\n".join("".join(char.text for char in line) for line in lines)
@@ -82,7 +90,26 @@ def _is_badly_spaced(page: PdfTextPage, text: str) -> bool:
     return len(places) >= _MIN_SPACES and _MIN_GENERATED_SHARE < made / len(places) < _MAX_GENERATED_SHARE
 
 
-def _read_chars(page: PdfTextPage) -> Iterator[PdfCharacter]:
+def _has_unmapped(page: PdfTextPage, text: str) -> bool:
+    """Return whether a page has codes that their font does not map to characters, by samples of longer pages."""
+    from pypdfium2 import raw
+
+    count = max(0, page.count_chars())
+    step = 1 + count // _MAPPING_SAMPLES
+    return _CONTROL.search(text) is not None or any(
+        raw.FPDFText_HasUnicodeMapError(page, place) == 1 for place in range(0, count, step)
+    )
+
+
+def _find_unmapped(page: PdfTextPage) -> UnmappedCharacters | None:
+    from pypdfium2 import raw
+
+    places = (place for place in range(max(0, page.count_chars())) if raw.FPDFText_HasUnicodeMapError(page, place) == 1)
+    codes = {place: code for place in places if (code := raw.FPDFText_GetUnicode(page, place))}
+    return UnmappedCharacters(page, codes) if codes else None
+
+
+def _read_chars(page: PdfTextPage, unmapped: UnmappedCharacters | None) -> Iterator[PdfCharacter]:
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()
@@ -91,6 +118,8 @@ def _read_chars(page: PdfTextPage) -> Iterator[PdfCharacter]:
     for index in range(max(0, page.count_chars())):
         code = raw.FPDFText_GetUnicode(page, index)
         text = chr(code) if code < 0x110000 else ""
+        if unmapped is not None:
+            text = unmapped.get(index, text)
         if high and 0xDC00 <= code < 0xE000:  # a character beyond U+FFFF is returned as two surrogates
             text = (high + text).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
         high = text if 0xD800 <= code < 0xDC00 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 
 import pytest
@@ -10,6 +11,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.interfaces import Outlink, Parse
 from nutch2py.parser.formats import pdf, pdf_limits
 from nutch2py.parser.formats.pdf import PdfParser
+from nutch2py.parser.formats.pdf_fonts import characters_of_codes, read_glyph_characters
 from nutch2py.parser.formats.pdf_text import PdfCharacter, insert_spaces, order_glyphs, split_by_height, split_lines
 from nutch2py.support.invariants import not_none
 from tests.parser.formats import samples
@@ -104,6 +106,124 @@ def test_right_to_left_text_is_in_reading_order(conf: Configuration) -> None:
     page = b"BT /G 20 Tf 1 0 0 1 100 300 Tm <41> Tj 1 0 0 1 88 300 Tm <42> Tj 1 0 0 1 100 600 Tm <42> Tj ET"
     found = parse(samples.pdf([page], fonts="/G 11 0 R", more=more), conf)
     assert found.text == "\u05d1\n\u05d0\u05bc\u05d1"
+
+
+def composite(base: bytes, extra: bytes = b"", *, descriptor: bytes = b"") -> list[bytes]:
+    """Return a composite font of glyph numbers without ToUnicode; it is object 11."""
+    flags = b"/FontDescriptor<</Type/FontDescriptor/FontName/%s/Flags 4%s>>" % (base, descriptor)
+    glyphs = b"<</Type/Font/Subtype/CIDFontType2/BaseFont/%s/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)" % base
+    return [
+        b"<<>>",
+        b"<</Type/Font/Subtype/Type0/BaseFont/%s/Encoding/Identity-H/DescendantFonts[12 0 R]>>" % base,
+        glyphs + b"/Supplement 0>>/DW 600/CIDToGIDMap/Identity" + flags + b">>",
+        *([extra] if extra else []),
+    ]
+
+
+def drawn(codes: bytes) -> bytes:
+    return b"BT /G 14 Tf 20 700 Td <" + codes.hex().encode() + b"> Tj ET"
+
+
+def truetype(cmap: bytes, glyphs: int) -> bytes:
+    """Return a TrueType font of empty glyphs."""
+    tables = {
+        b"cmap": cmap,
+        b"glyf": b"",
+        b"head": struct.pack(">4I2H16x4h2H3h", 0x10000, 0, 0, 0x5F0F3CF5, 0, 1000, 0, 0, 1000, 1000, 0, 8, 2, 0, 0),
+        b"hhea": struct.pack(">I3hH22xH", 0x10000, 800, -200, 0, 600, 1),
+        b"hmtx": struct.pack(">Hh", 600, 0) + bytes(2 * glyphs - 2),
+        b"loca": bytes(2 * glyphs + 2),
+        b"maxp": struct.pack(">IH26x", 0x10000, glyphs),
+    }
+    head, body = b"\0\1\0\0" + struct.pack(">H6x", len(tables)), b""
+    for tag, table in tables.items():
+        head += tag + struct.pack(">3I", 0, 12 + 16 * len(tables) + len(body), len(table))
+        body += table + bytes(-len(table) % 4)
+    return head + body
+
+
+def cmap(kind: tuple[int, int], table: bytes) -> bytes:
+    return struct.pack(">HHHHI", 0, 1, *kind, 12) + table
+
+
+def test_glyph_numbers_of_fonts_that_are_not_embedded_are_letters(conf: Configuration) -> None:
+    """Glyph numbers in the order of older fonts; where that gives no words, the codes stay."""
+    codes = "".join(f"{ord(letter) - 29:04x}" for letter in "Order Code 106") + "00b300cf"
+    fonts = composite(b"Arial")
+    assert (
+        parse(samples.pdf([drawn(bytes.fromhex(codes))], fonts="/G 11 0 R", more=fonts), conf).text
+        == "Order Code 106“Ó"
+    )
+    kept = parse(samples.pdf([drawn(b"\0\x21\0\x1d\0\x07\0\x46")], fonts="/G 11 0 R", more=fonts), conf).text
+    assert kept == "!F"  # without the control characters
+
+
+def test_glyph_numbers_of_embedded_fonts_are_read_by_their_table(conf: Configuration) -> None:
+    table = cmap((3, 1), struct.pack(">HHIII3I", 12, 0, 28, 0, 1, ord("а"), ord("я"), 5))
+    fonts = composite(b"F", stream(b"", truetype(table, 40)), descriptor=b"/FontFile2 13 0 R")
+    codes = b"".join(struct.pack(">H", ord(letter) - ord("а") + 5) for letter in "река")
+    assert parse(samples.pdf([drawn(codes)], fonts="/G 11 0 R", more=fonts), conf).text == "река"
+
+
+@pytest.mark.parametrize(
+    ("kind", "table", "expected"),
+    [
+        ((1, 0), struct.pack(">HHH", 0, 262, 0) + bytes(65) + b"\3" + bytes(76) + b"\4" + bytes(113), {3: "A", 4: "é"}),
+        ((3, 0), struct.pack(">5H2H", 6, 14, 0, 0xF041, 2, 7, 8), {7: "A", 8: "B"}),
+        ((3, 1), struct.pack(">7H 2H H 2H 2H 2H", 4, 32, 0, 4, 0, 0, 0, 0x42, 0xFFFF, 0, 0x41, 0xFFFF, 0xFFC9, 1, 0, 0),
+         {10: "A", 11: "B"}),
+        ((3, 1), struct.pack(">17H", 4, 36, 0, 4, 0, 0, 0, 0x42, 0xFFFF, 0, 0x41, 0xFFFF, 0, 1, 4, 0, 9) + b"\0\6",
+         {9: "A", 6: "B"}),
+        ((3, 10), struct.pack(">HHIII3I", 12, 0, 28, 0, 1, 0x20000, 0x20001, 2), {2: "\U00020000", 3: "\U00020001"}),
+        ((3, 1), struct.pack(">HHIII3I", 12, 0, 28, 0, 1, 0xD800, 0xFFFFFFFF, 2), None),  # bounded
+        ((3, 1), struct.pack(">HH", 4, 2), {}), ((3, 1), b"", {}), ((9, 9), b"", {}),
+    ],
+)  # fmt: skip
+def test_tables_of_fonts_are_inverted(kind: tuple[int, int], table: bytes, expected: dict[int, str] | None) -> None:
+    found = read_glyph_characters(cmap(kind, table))
+    assert found == expected if expected is not None else len(found) < 70_000
+
+
+def test_codes_in_utf8_are_read() -> None:
+    assert "".join(characters_of_codes([0xD09C, 0xD0B0, 0x35, 0xF0A8A780], {})) == "Ма5\U000289c0"
+    assert characters_of_codes([0xFFFFFFFF, 0xD09C], {}) == ["", "М"]
+
+
+@pytest.mark.parametrize("codes", ["Checkliste", "Arial", "KEY INVESTOR INFORMATION", "2014", "Uvolnění"])
+def test_codes_that_are_words_are_kept(codes: str) -> None:
+    assert "".join(characters_of_codes([ord(letter) for letter in codes], {})) == codes
+
+
+@pytest.mark.parametrize("text", ["DESCRIPTION", "Summa", "LINE UP", "Volumes", "2017"])
+def test_glyph_numbers_of_words_are_guessed(text: str) -> None:
+    assert "".join(characters_of_codes([ord(letter) - 29 for letter in text], {})) == text
+
+
+def test_flattened_page_keeps_inherited_fonts(conf: Configuration) -> None:
+    """PDFium flattens annotations into a page whose inherited resources it then does not find."""
+    notes = "<</Type/Annot/Subtype/Stamp/Rect[9 49 209 69]/Contents(Approved)/AP<</N 12 0 R>>>>"
+    codes = b"".join(struct.pack(">H", ord(letter)) for letter in "ABC")
+    mapping = b"begincmap 1 begincodespacerange <0000> <ffff> endcodespacerange"
+    mapping += b" 1 beginbfrange <0041> <0043> <0430> endbfrange endcmap"
+    font = b"<</Type/Font/Subtype/Type0/BaseFont/X/Encoding/Identity-H/DescendantFonts[13 0 R]/ToUnicode 14 0 R>>"
+    glyphs = composite(b"X")[2]
+    content = samples.pdf(
+        [drawn(codes)], notes, "/G 11 0 R", [b"<<>>", font, appearance("Approved"), glyphs, stream(b"", mapping)]
+    )
+    assert parse(content, conf).text.split() == ["абв", "Approved"]
+
+
+@pytest.mark.parametrize(("actual", "text"), [("a drawn logo", "text\na drawn logo"), ("te xt", "text"), ("-", "text")])
+def test_replacement_text_of_tagged_page_is_text(actual: str, text: str, conf: Configuration) -> None:
+    tree = [
+        b"<</Type/StructTreeRoot/K 11 0 R/ParentTree 12 0 R>>",
+        b"<</Type/StructElem/S/Figure/P 10 0 R/Pg 4 0 R/K 0/ActualText(%s)>>" % actual.encode(),
+        b"<</Nums[0[11 0 R]]>>",
+    ]
+    content = samples.pdf([b"/Figure<</MCID 0>>BDC BT /F 9 Tf 20 700 Td (text) Tj ET EMC"], more=tree)
+    content = content.replace(b"/Outlines 10 0 R", b"/StructTreeRoot 10 0 R/MarkInfo<</Marked true>>")
+    content = content.replace(b"/Type/Page/", b"/Type/Page/StructParents 0/")
+    assert parse(content, conf).text == text
 
 
 def outline(*items: bytes) -> list[bytes]:
