@@ -11,7 +11,9 @@ from typing import NamedTuple
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.queues.fetch_queues import FetchItem, FetchItemQueues
+from nutch2py.fetcher.queues.queue_snapshot import QueueSnapshot
 from nutch2py.fetcher.stats.host_failures import HostFailures
+from nutch2py.fetcher.stats.host_times import HostTimes
 from nutch2py.fetcher.stats.response_histograms import SIZE_BOUNDS_BYTES, TIME_BOUNDS_MS, response_histogram
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.support.histogram import HistogramCounter
@@ -36,7 +38,9 @@ class FetchReport:
         response_times: Response times in milliseconds.
         response_sizes: Response sizes in bytes.
         host_failures: Hosts by reason of failure.
+        host_times: Response times by host.
         filtered_links: Links and redirects rejected by the URL filters, by deciding rule.
+        queues: The queues that will take longest, as of the last status line.
     """
 
     pages: int = 0
@@ -47,7 +51,9 @@ class FetchReport:
     response_times: HistogramCounter = field(default_factory=lambda: response_histogram(TIME_BOUNDS_MS))
     response_sizes: HistogramCounter = field(default_factory=lambda: response_histogram(SIZE_BOUNDS_BYTES))
     host_failures: HostFailures = field(default_factory=HostFailures)
+    host_times: HostTimes = field(default_factory=HostTimes)
     filtered_links: Counter[str] = field(default_factory=Counter)
+    queues: list[QueueSnapshot] = field(default_factory=list)
 
     @property
     def hit_by_time_limit(self) -> int:

@@ -22,6 +22,31 @@ class JobState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class QueueState:
+    """A fetch queue of a running fetch.
+
+    Attributes:
+        queue: Its id: a host, domain or address (``fetcher.queue.mode``).
+        waiting: Number of waiting pages.
+        active: Number of requests in progress.
+        delay_ms: Delay between two requests, in milliseconds.
+        next_request: Earliest time of the next request, ms since 1970.
+        reason: Why it waits.
+        last_status: HTTP status or kind of failure of its last response, "" before the first.
+        failures: Failures that count against it.
+    """
+
+    queue: str
+    waiting: int
+    active: int
+    delay_ms: int
+    next_request: int
+    reason: str
+    last_status: str = ""
+    failures: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class JobEntry:
     """A job of a crawl. Times are ms since 1970 by the clock of ``host``.
 
@@ -47,6 +72,7 @@ class JobEntry:
         cpu_ms: CPU time of the process and its finished children, and of tasks on Hadoop.
         peak_bytes: Peak memory of the largest process.
         table_stats: Table statistics at the end of the job; None if unknown.
+        queues: Up to 20 fetch queues of a running fetch that will take longest; empty on Hadoop.
         properties: Properties of the job that differ from the shipped defaults, without secrets; None if unknown.
     """
 
@@ -71,6 +97,7 @@ class JobEntry:
     peak_bytes: int = 0
     table_stats: TableStats | None = None
     properties: Mapping[str, str] | None = None
+    queues: tuple[QueueState, ...] = ()
 
 
 class StoredJobEntry(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,20 +7,24 @@ no lock, does not wait for unavailable services, and never fails a job: errors a
 from __future__ import annotations
 
 import getpass
+import heapq
 import os
 import resource
 import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
+
+import msgspec
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact, redact_property
 from nutch2py.errors import NutchError, StoreError
-from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
+from nutch2py.joblog.job_entry import JobEntry, JobState, QueueState, StoredJobEntry
 from nutch2py.joblog.job_liveness import OWN_RUNNING_IDS
 from nutch2py.joblog.job_log_store import delete_old_entries, encode_entry, entry_key
 from nutch2py.joblog.metrics_export import export_metrics
@@ -44,6 +48,7 @@ _PRUNE_EVERY = 64  # with a larger log one of this many jobs prunes it
 _MAX_MESSAGE_LENGTH = 500  # characters
 _MAX_COUNTERS = 1000
 _MAX_NOTES = 16  # tasks whose progress is stored
+_MAX_QUEUES = 20  # fetch queues
 _MAX_PROPERTIES, _MAX_VALUE_LENGTH = 200, 1000  # properties, and characters of a value
 _MAX_ID_TIME = 10**13  # ms; the digits of an id
 _HADOOP_GROUPS = frozenset(
@@ -77,6 +82,7 @@ class JobRecorder:
         self._expected: int | None = None
         self._count_rows: Callable[[], int] | None = None
         self._notes: Callable[[], list[str]] = list
+        self._get_queues: Callable[[], Sequence[Mapping[str, object]]] = list
         self._get_step_counters: Callable[[], Mapping[str, Mapping[str, int]]] = dict
         self._properties = _site_properties(conf)
         self._tasks_cpu_ms = self._tasks_peak_bytes = 0
@@ -99,11 +105,12 @@ class JobRecorder:
         expected: int | None,
         get_notes: Callable[[], list[str]] = list,
         get_counters: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
+        get_queues: Callable[[], Sequence[Mapping[str, object]]] = list,
     ) -> None:
         """Use the progress of a new step."""
         with self._lock:
             self._count_rows, self._expected, self._notes = count_rows, expected, get_notes
-            self._get_step_counters = get_counters
+            self._get_step_counters, self._get_queues = get_counters, get_queues
 
     def step_closed(self) -> None:
         """Store the progress of the finished step, and its counters so far in case that it failed."""
@@ -116,7 +123,7 @@ class JobRecorder:
                     self._best_step_rows = max(
                         self._best_step_rows, (self._count_rows(), self._expected), key=lambda progress: progress[0]
                     )
-            self._count_rows, self._notes = None, list
+            self._count_rows, self._notes, self._get_queues = None, list, list
 
     def step_finished(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Add the counters of a step; CPU time and memory of tasks come from Hadoop's own counters."""
@@ -225,8 +232,10 @@ class JobRecorder:
                 with suppress(OSError):  # the step has just finished
                     rows, expected = self._count_rows(), self._expected
             notes: list[str] = []
+            queues: list[QueueState] = []
             if state == JobState.RUNNING:
                 with suppress(OSError):
+                    queues = _longest_queues(self._get_queues())
                     notes = [_to_valid_text(note)[:_MAX_MESSAGE_LENGTH] for note in self._notes()[:_MAX_NOTES]]
             counters = {group: dict(names) for group, names in self._counters.items()}
             with suppress(OSError):
@@ -256,6 +265,7 @@ class JobRecorder:
             peak_bytes=max(_peak_bytes(), peak),
             table_stats=table_stats,
             properties=self._properties,
+            queues=tuple(queues),
         )
         lease = self._conf.get_float("crawl.lock.lease", 60.0)
         process = self._process
@@ -319,6 +329,13 @@ def annotate_job(
         recorder.step_finished(counters or {})
         recorder.table_stats = table_stats or recorder.table_stats
         recorder.exit_code = exit_code or recorder.exit_code
+
+
+def _longest_queues(queues: Sequence[Mapping[str, object]]) -> list[QueueState]:
+    """Return the fetch queues of all tasks that will take longest, with valid text."""
+    found = [msgspec.convert(each, QueueState) for each in queues]
+    longest = heapq.nlargest(_MAX_QUEUES, found, key=lambda each: each.next_request + each.waiting * each.delay_ms)
+    return [replace(each, queue=_to_valid_text(each.queue)) for each in longest]
 
 
 def _site_properties(conf: Configuration) -> dict[str, str]:

@@ -12,6 +12,7 @@ from prometheus_client import Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 
 from nutch2py.fetcher.stats.host_failures import HOSTS_GROUP
+from nutch2py.fetcher.stats.host_times import HOST_TIMES_GROUP
 from nutch2py.fetcher.stats.response_histograms import SIZES_GROUP, SUM_KEY, TIMES_GROUP, from_job_counters
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import TableStats
@@ -138,7 +139,8 @@ def _job_metrics(crawl: str, entries: Sequence[JobEntry]) -> Iterator[Metric]:
     numbers = sorted(Counter((crawl, entry.job, str(entry.state)) for entry in entries).items())
     help_text = f"Jobs by state, of the newest {_MAX_ENTRIES} log entries."
     yield build_gauge("jobs_logged", help_text, (*by_job, "state"), numbers)
-    groups = {group for group, _, _ in FETCH_HISTOGRAMS.values()} | {HOSTS_GROUP}  # hosts would make unbounded labels
+    groups = {group for group, _, _ in FETCH_HISTOGRAMS.values()}
+    groups |= {HOSTS_GROUP, HOST_TIMES_GROUP}  # hosts would make unbounded labels
     counters = [
         ((crawl, job, group, name), amount)
         for job, entry in newest_over.items()

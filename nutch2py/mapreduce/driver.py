@@ -206,7 +206,9 @@ def _notify_step_listener(monitor: ProgressMonitor, expected: int | None) -> Ite
     """Report the start and the end of a step to the listener of this context, if any."""
     listener = STEP_LISTENER.get()
     if listener is not None:
-        listener.step_started(monitor.row_count, expected, monitor.current_notes, monitor.saved_counters)
+        listener.step_started(
+            monitor.row_count, expected, monitor.current_notes, monitor.saved_counters, monitor.saved_queues
+        )
     try:
         yield
     finally:

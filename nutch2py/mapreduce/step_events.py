@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -16,11 +16,13 @@ class StepListener(Protocol):
         expected: int | None,
         get_notes: Callable[[], list[str]] = list,
         get_counters: Callable[[], Mapping[str, Mapping[str, int]]] = dict,
+        get_queues: Callable[[], Sequence[Mapping[str, object]]] = list,
     ) -> None:
         """Receive the start of a step.
 
         ``count_rows`` returns the number of rows done, of about ``expected``; ``get_notes`` the status texts of its
-        tasks; ``get_counters`` the counters that its tasks have saved so far.
+        tasks; ``get_counters`` the counters that its tasks have saved so far; ``get_queues`` the fetch
+        queues of its running tasks.
         """
 
     def step_finished(self, counters: Mapping[str, Mapping[str, int]]) -> None:

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -45,6 +45,7 @@ class TaskChannel:
         self._rows, self._next_publish = 0, 0.0
         self._note, self._note_count = "", 0
         self._note_file = self._dir / f"note-{os.getpid()}-{name}" if self._dir else None
+        self._queues_file = self._dir / f"queues-{os.getpid()}-{name}" if self._dir else None
         self._closed = threading.Event()
         self._count_file: int | None = None
         self._log_file: int | None = None
@@ -102,6 +103,13 @@ class TaskChannel:
             part.write_bytes(orjson.dumps(counters))
             part.replace(self._dir / name)
 
+    def save_queues(self, queues: Sequence[Mapping[str, object]]) -> None:
+        """Save the state of the task's fetch queues, for the log of a running job; not on Hadoop."""
+        if self._queues_file is not None:
+            part = self._queues_file.with_name(f"part-{self._queues_file.name}")
+            part.write_bytes(orjson.dumps(queues))
+            part.replace(self._queues_file)
+
     def log_line(self, text: str) -> None:
         """Write a line to the job's log."""
         if self._log_file is not None:
@@ -130,8 +138,9 @@ class TaskChannel:
         """Write the last count."""
         self._closed.set()
         self._publish()
-        if self._note_file is not None:
-            self._note_file.unlink(missing_ok=True)
+        for file in (self._note_file, self._queues_file):
+            if file is not None:
+                file.unlink(missing_ok=True)
         for number in (self._count_file, self._log_file):
             if number is not None:
                 os.close(number)
@@ -219,6 +228,14 @@ class ProgressMonitor:
                     for name, amount in names.items():
                         sums.setdefault(group, {})[name] = sums.get(group, {}).get(name, 0) + amount
         return sums
+
+    def saved_queues(self) -> list[dict[str, object]]:
+        """Return the fetch queues that running tasks saved."""
+        found: list[dict[str, object]] = []
+        for path in sorted(self.channel_dir.glob("queues-*")):
+            with contextlib.suppress(OSError, ValueError):
+                found += orjson.loads(path.read_bytes())
+        return found
 
     def set_note(self, text: str) -> None:
         """Show ``text`` instead of a row count, for tasks that run elsewhere."""

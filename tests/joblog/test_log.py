@@ -122,15 +122,22 @@ def test_running_job_shows_processed_rows(conf: Configuration, monkeypatch: pyte
     with open_job(conf, lock_scopes.INJECT):
         account = STEP_LISTENER.get()
         assert account is not None
-        account.step_started(lambda: rows, 10, lambda: ["1 queues, 1 active, errors: 2 timeout\ud800" * 99] * 99)
+        queue = {"waiting": 3, "active": 1, "delay_ms": 5000, "next_request": 9, "reason": "crawl delay"}
+        account.step_started(
+            lambda: rows,
+            10,
+            lambda: ["1 queues, 1 active, errors: 2 timeout\ud800" * 99] * 99,
+            get_queues=lambda: [{"queue": f"h{number}.example", **queue, "waiting": number} for number in range(99)],
+        )
         wait_for(lambda: any(each.notes for each in entries(conf)))
         (at_work,) = entries(conf)
         assert (len(at_work.notes), len(at_work.notes[0])) == (16, 500)
         assert at_work.notes[0].startswith("1 queues, 1 active, errors: 2 timeout")
+        assert [each.queue for each in at_work.queues] == [f"h{number}.example" for number in range(98, 78, -1)]
         rows = 7
         wait_for(lambda: [(each.state, each.rows, each.expected) for each in entries(conf)] == [("running", 7, 10)])
         account.step_closed()
-        wait_for(lambda: entries(conf)[0].notes == ())
+        wait_for(lambda: entries(conf)[0].notes == () == entries(conf)[0].queues)
         account.step_finished({"injector": {"urls_new": 7}})
         account.step_finished({"injector": {"urls_new": 1}})
         wait_for(lambda: entries(conf)[0].counters == {"injector": {"urls_new": 8}})

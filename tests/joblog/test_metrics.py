@@ -76,6 +76,7 @@ def test_job_metrics_are_exported() -> None:
     counted = to_job_counters(spread)
     assert counted == {"10": 2, "30": 1, OVERFLOW_BUCKET: 1, SUM_KEY: 100_025}
     counters = {"FetcherStatus": {'a "quoted"\\\nname': 3}, "fetch_time_ms": counted}
+    counters |= {group: {"x a.example": 3} for group in ("fetch_hosts", "fetch_host_times")}
     done = replace(ENTRY, counters=counters, cpu_ms=1500, peak_bytes=1 << 20, rows=7)
     running = replace(
         ENTRY, id="0000000000010-000001", state=JobState.RUNNING, finish_time=None, exit_code=None, expected=9
@@ -89,6 +90,7 @@ def test_job_metrics_are_exported() -> None:
         values['nutch2py_job_running_rows_expected{batch="b",crawl="c",id="0000000000010-000001",job_name="fetch"}']
         == 9
     )
+    assert not [name for name in values if "a.example" in name]
     counted = r'nutch2py_job_last_counter{crawl="c",group="FetcherStatus",job_name="fetch",name="a \"quoted\"\\\nname"}'
     assert values[counted] == 3
     buckets = [

@@ -58,7 +58,11 @@ def breakdown_values(found: StatsBreakdown) -> dict[str, Any]:
 
 def counters_of(entry: JobEntry) -> dict[str, dict[str, int]]:
     """Return what a job counted; not how long answers took, nor how many rows a store had generate look at."""
-    found = {group: dict(names) for group, names in entry.counters.items() if group != "fetch_time_ms"}
+    found = {
+        group: dict(names)
+        for group, names in entry.counters.items()
+        if group not in ("fetch_time_ms", "fetch_host_times")
+    }
     if "generator" in found:
         found["generator"] = {"generated": found["generator"]["generated"]}
     return found

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from nutch2py.fetcher.engine.fetch_limits import FetchLimits
 from nutch2py.fetcher.engine.fetch_tail import FetchTail
 from nutch2py.fetcher.fetch_state import FetchState
+from nutch2py.fetcher.queues.queue_snapshot import snapshot_queues
 
 LOG_INTERVAL = 5.0
 """Seconds between log lines."""
@@ -46,6 +47,7 @@ class FetchMonitor:
         self._last_pages = self._last_bytes = 0
         self._samples: deque[tuple[float, int, int]] = deque([(self._last_logged_at, 0, 0)], maxlen=6)
         self._last_progress: tuple[int, ...] = ()
+        self._next_snapshot = 0.0
 
     def log_start(self, mode: str) -> None:
         """Write the first log lines of a fetch."""
@@ -80,9 +82,17 @@ class FetchMonitor:
         state = self._state
         progress = (state.report.pages, state.report.bytes, state.active_requests, state.queues.total_size)
         text = self.status_line()
+        self._snapshot_queues()
         if self._is_waiting() or progress != self._last_progress:
             self._last_progress = progress
             self._on_status(text)
+
+    def _snapshot_queues(self) -> None:
+        """Take a snapshot of the queues, so seldom that it costs less than a hundredth of the time."""
+        started = time.monotonic()
+        if started >= self._next_snapshot:
+            self._state.report.queues = snapshot_queues(self._state.queues)
+            self._next_snapshot = started + 100 * (time.monotonic() - started)
 
     def status_line(self) -> str:
         """Return recent rates, queues, requests, errors by kind and the remaining time in seconds."""

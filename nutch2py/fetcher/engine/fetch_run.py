@@ -324,6 +324,7 @@ class FetchRun:
             report.bytes += len(response.content)
             if response.failure is None:
                 report.response_times.add(response.elapsed_ms)
+                report.host_times.add(item.url, response.elapsed_ms)
                 report.response_sizes.add(len(response.content))
             report.counters[LOCAL_FAILURE_COUNTER if response.is_local_failure else Code(status.code).name] += 1
             if response.failure is not None:
@@ -333,6 +334,10 @@ class FetchRun:
                 report.errors += 1
                 self.log(f"fetch of {item.url} failed with: {status.args[0]}")
             if item.queue_id:
+                failure = response.failure
+                self.queues.get_queue(item.queue_id).last_status = (
+                    failure.kind.value if failure else str(response.status)
+                )
                 self._backoff.handle_response(item, response, status)
         elif status is None:
             status = ProtocolStatus(Code.FAILED)

@@ -83,6 +83,7 @@ class FetchItemQueue:
     held_until: float = 0.0  # end of the time for which its server failed or asked to wait
     hold_reason: str = ""
     booked_until: float = 0.0  # end of the delay after the last booked request
+    last_status: str = ""  # HTTP status or kind of failure of the last response
     is_scheduled: bool = False
     is_closed: bool = False
 

@@ -25,6 +25,7 @@ from nutch2py.fetcher.protocols.http_settings import require_agent_name
 from nutch2py.fetcher.queues.fetch_queues import HostFetchSettings
 from nutch2py.fetcher.queues.queue_ids import BY_HOST
 from nutch2py.fetcher.stats.host_failures import HostFailures
+from nutch2py.fetcher.stats.host_times import HOST_TIMES_RECORD, HostTimes
 from nutch2py.fetcher.stats.response_histograms import SIZES_GROUP, TIMES_GROUP, to_job_counters
 from nutch2py.jobs.batches.batch_lists import BatchListStore, make_batch_splits, mark_condition
 from nutch2py.jobs.fetch.address_recheck import note_local_failures, record_address_filter
@@ -165,18 +166,20 @@ class FetcherJob(TableJob[FetchParameters]):
             for group, names in counters.items():
                 for name, amount in names.items():
                     self.count(group, name, amount)
-            finished.add_counters(counters | report.host_failures.to_counters())
+            finished.add_counters(counters | _host_counters(report))
             yield from report.host_failures.to_records()
+            yield from report.host_times.to_records()
 
     def _set_note(self, finished: JobResult, report: FetchReport, text: str) -> None:
-        """Show the status line of a fetch, and save its counters for the job log."""
+        """Show the status line of a fetch, and save its counters and queues for the job log."""
         self.channel.set_note(text)
+        self.channel.save_queues([each._asdict() for each in report.queues])
         self._save_counters(finished, report)
 
     def _save_counters(self, finished: JobResult, report: FetchReport) -> None:
         """Save the counters of a partition that is being fetched, and of those before it in this task."""
         counters = JobResult()
-        for each in (finished.counters, _to_counters(report), report.host_failures.to_counters()):
+        for each in (finished.counters, _to_counters(report), _host_counters(report)):
             counters.add_counters(each)
         self.channel.save_counters(counters.counters)
 
@@ -206,6 +209,11 @@ def _to_counters(report: FetchReport) -> dict[str, dict[str, int]]:
         counters[group] = to_job_counters(responses)
     counters[SKIPPED_LINKS_GROUP] = dict(report.filtered_links)
     return {group: names for group, names in counters.items() if names}
+
+
+def _host_counters(report: FetchReport) -> dict[str, dict[str, int]]:
+    """Return the counters of hosts by group."""
+    return report.host_failures.to_counters() | report.host_times.to_counters()
 
 
 class HostSettingsReader:
@@ -254,13 +262,16 @@ def _find_shared_host(conf: Configuration, batch_id: str, queue_mode: str, other
     return shared and f"both would send requests to {shared}"
 
 
-def _merge_host_failures(result: JobResult) -> None:
-    """Merge the host failures of the partitions into counters, of which Hadoop itself would not allow so many."""
-    failures = HostFailures()
-    for reason, record in result.output:
-        failures.merge_record(reason, record)
+def _merge_hosts(result: JobResult) -> None:
+    """Merge the hosts of the partitions into counters, of which Hadoop itself would not allow so many."""
+    failures, times = HostFailures(), HostTimes()
+    for name, record in result.output:
+        if name == HOST_TIMES_RECORD:
+            times.merge_record(record)
+        else:
+            failures.merge_record(name, record)
     result.output = []
-    counters = failures.to_counters()
+    counters = failures.to_counters() | times.to_counters()
     result.add_counters(counters)
     if (listener := STEP_LISTENER.get()) is not None:
         listener.step_finished(counters)
@@ -330,7 +341,7 @@ def fetch(
                 FetcherJob, conf, splits, parameters, title="FetcherJob", expected_rows=expected and 2 * expected,
                 reducers=tasks,
             )  # fmt: skip
-        _merge_host_failures(result)
+        _merge_hosts(result)
         log.log(result.summary("FetcherStatus") or "nothing to fetch")
         totals = totals_of(result)
         if totals.local_failure_count:
