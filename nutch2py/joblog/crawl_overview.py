@@ -52,7 +52,9 @@ class Overview:
         hosts: Up to :data:`MAX_HOSTS` hosts, most rows first.
         host_count: Number of all hosts.
         edges: Up to :data:`MAX_EDGES` links between different hosts, most links first.
-        histograms: By name: ``score``, ``pagerank``, ``depth`` (links from a seed), ``interval`` (seconds).
+        histograms: By name: ``score``, ``pagerank``, ``depth`` (links from a seed), ``interval`` (seconds),
+            ``next_fetch`` (seconds from ``counted_at``, of fetched pages).
+        page_kinds: Fetched pages by ``content_type`` and ``language``: up to 30 names each.
     """
 
     counted_at: int
@@ -60,3 +62,4 @@ class Overview:
     host_count: int = 0
     edges: tuple[HostEdge, ...] = ()
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
+    page_kinds: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -67,4 +67,5 @@ def load_overview(store: DataStore[DerivedRow]) -> Overview | None:
         host_count=hosts[-1].host_count if hosts else 0,
         edges=edges[-1][:MAX_EDGES] if edges else (),
         histograms=histograms,
+        page_kinds={kind: counts for part in parts for kind, counts in part.page_kinds.items()},
     )

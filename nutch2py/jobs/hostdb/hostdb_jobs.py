@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.property_ranges import HOST_SETTING_RANGES
@@ -24,13 +24,15 @@ from nutch2py.jobs.locking.lock_scopes import UPDATEHOSTDB
 from nutch2py.jobs.nutch_log_lines import JobLogger
 from nutch2py.jobs.row_output.row_text import format_bytes
 from nutch2py.jobs.stats.page_histograms import HISTOGRAM_FIELDS, PageHistograms
+from nutch2py.jobs.stats.page_kinds import PAGE_KIND_FIELDS, PageKinds
 from nutch2py.mapreduce.driver import JobResult, map_task_count, run_job
 from nutch2py.mapreduce.input_splits import FileSplit, range_splits, read_split_lines, split_files
-from nutch2py.mapreduce.job_parameters import JobParameters
+from nutch2py.mapreduce.job_parameters import TIME_RANGE, JobParameters
 from nutch2py.mapreduce.table_job import GroupedValues, KeyValuePair, Pages, TableJob
 from nutch2py.records.cells import encode_text
 from nutch2py.records.record import RecordField
 from nutch2py.records.webpage import CrawlStatus, Host, WebPage
+from nutch2py.support.clock import now_ms
 from nutch2py.support.reporting import print_output, warn
 from nutch2py.table import TableQuery, open_store
 from nutch2py.url.keys import reverse_host, reversed_host_of_key, unreverse_host
@@ -41,9 +43,11 @@ PAGES_KEY, FETCHED_KEY = "p", "f"
 
 @dataclass(frozen=True, kw_only=True)
 class HostDbParameters(JobParameters):
-    """``count_links``: also count the links between hosts."""
+    """``count_links``: also count the links between hosts; ``now``: start of the job, ms since 1970."""
 
     count_links: bool = False
+    now: int = 0
+    ranges: ClassVar = {"now": TIME_RANGE}
 
 
 class HostInjectorJob(TableJob[JobParameters]):
@@ -89,29 +93,31 @@ def _find_setting_error(name: str, value: str) -> str:
 
 
 class _HostCounts:
-    """Counts of a host: rows by status, links by host, and histograms of its pages."""
+    """Counts of a host: rows by status, links by host, and histograms and kinds of its pages."""
 
-    def __init__(self, with_depth: bool = False) -> None:
+    def __init__(self, with_depth: bool = False, now: int | None = None) -> None:
         self.status: Counter[int] = Counter()
         self.retry_count = 0  # rows whose last fetch failed
         self.inlinks: Counter[str] = Counter()
         self.outlinks: Counter[str] = Counter()
-        self.histograms = PageHistograms(with_depth)
+        self.histograms = PageHistograms(with_depth, now)
+        self.kinds = PageKinds()
 
     def to_json(self) -> list[Any]:
         """Return the counts as JSON types."""
         histograms = self.histograms.to_json()
-        return [[*self.status.items()], self.retry_count, self.inlinks, self.outlinks, histograms]
+        return [[*self.status.items()], self.retry_count, self.inlinks, self.outlinks, histograms, self.kinds.to_json()]
 
     def merge(self, counts: list[Any]) -> None:
         """Add the counts of a task."""
-        status, retry_count, inlinks, outlinks, histograms = counts
+        status, retry_count, inlinks, outlinks, histograms, kinds = counts
         for code, count in status:
             self.status[code] += count
         self.retry_count += retry_count
         self.inlinks.update(inlinks)
         self.outlinks.update(outlinks)
         self.histograms.merge(histograms)
+        self.kinds.merge(kinds)
 
 
 class HostDbUpdateJob(TableJob[HostDbParameters]):
@@ -125,11 +131,12 @@ class HostDbUpdateJob(TableJob[HostDbParameters]):
     def map_pages(self, pages: Pages) -> Iterator[KeyValuePair]:
         """Yield the counts of each host's rows; rows of one host are adjacent."""
         for host, rows in groupby(pages, key=lambda row: reversed_host_of_key(row[0])):
-            host_counts = _HostCounts(self.counts_links)
+            host_counts = _HostCounts(self.counts_links, self.parameters.now)
             for _, page in rows:
                 host_counts.status[page.status] += 1
                 host_counts.retry_count += will_be_retried(page)
                 host_counts.histograms.add(page)
+                host_counts.kinds.add(page)
                 if self.counts_links:
                     host_counts.inlinks.update(_iter_hosts(page.inlinks))
                     host_counts.outlinks.update(_iter_hosts(page.outlinks))
@@ -162,6 +169,7 @@ class HostDbUpdateJob(TableJob[HostDbParameters]):
                     host_counts.outlinks,
                 )
                 part.histograms.merge(host_counts.histograms.to_json())
+                part.kinds.merge(host_counts.kinds.to_json())
         yield "overview", part.to_json()
 
 
@@ -169,7 +177,8 @@ def host_fields(with_links: bool) -> frozenset[RecordField]:
     """Return the fields that updatehostdb reads; with the fetch interval rows without a status count, too."""
     return (
         HISTOGRAM_FIELDS
-        | {WebPage.status, WebPage.retries_since_fetch}
+        | PAGE_KIND_FIELDS
+        | {WebPage.fetch_time, WebPage.retries_since_fetch}
         | ({WebPage.inlinks, WebPage.outlinks, WebPage.markers} if with_links else frozenset())
     )
 
@@ -212,7 +221,7 @@ def updatehostdb(conf: Configuration, count_links: bool) -> JobResult:
         open_store(conf, Host).create()
         splits = range_splits(store, TableQuery(host_fields(count_links)), map_task_count(conf))
         rows = store.row_estimate()
-        parameters = HostDbParameters(count_links=count_links)
+        parameters = HostDbParameters(count_links=count_links, now=now_ms())
         result = run_job(HostDbUpdateJob, conf, splits, parameters, title="HostDbUpdateJob", expected_rows=rows)
         log.log(f"{result.count('updatehostdb', 'hosts')} hosts")
         save_host_overview(conf, count_links, [part for _, part in result.output])

@@ -11,6 +11,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.joblog.crawl_overview import MAX_EDGES, MAX_HOSTS, HostEdge, HostSummary, Overview
 from nutch2py.joblog.stored_overview import store_overview_part
 from nutch2py.jobs.stats.page_histograms import PageHistograms
+from nutch2py.jobs.stats.page_kinds import PageKinds
 from nutch2py.jobs.stats.stats_collector import get_status_name
 from nutch2py.records.webpage import FETCHED_STATUSES, CrawlStatus, DerivedRow
 from nutch2py.support.clock import now_ms
@@ -28,7 +29,7 @@ class HostOverviewBuilder:
         self._host_count = 0
         self._hosts: list[tuple[int, str, dict[str, int], int, int, int]] = []
         self._edges: list[tuple[int, str, str]] = []
-        self.histograms = PageHistograms()
+        self.histograms, self.kinds = PageHistograms(), PageKinds()
 
     def add_host(
         self, host: str, status: Counter[int], retry_count: int, inlinks: Counter[str], outlinks: Counter[str]
@@ -51,14 +52,21 @@ class HostOverviewBuilder:
     def to_json(self) -> dict[str, object]:
         """Return the overview as JSON types for :func:`save_host_overview`."""
         edges = heapq.nlargest(MAX_EDGES, self._edges)
-        return {"all": self._host_count, "hosts": self._hosts, "edges": edges, "spreads": self.histograms.to_json()}
+        return {
+            "all": self._host_count,
+            "hosts": self._hosts,
+            "edges": edges,
+            "spreads": self.histograms.to_json(),
+            "kinds": self.kinds.to_json(),
+        }
 
 
 def save_host_overview(conf: Configuration, with_links: bool, task_outputs: Iterable[Mapping[str, Any]]) -> None:
     """Merge the parts of the reducers and store the overview."""
-    parts, counted_at, histograms = [*task_outputs], now_ms(), PageHistograms()
+    parts, counted_at, histograms, kinds = [*task_outputs], now_ms(), PageHistograms(), PageKinds()
     for part in parts:
         histograms.merge(part["spreads"])
+        kinds.merge(part["kinds"])
     store = open_store(conf, DerivedRow)
     hosts = heapq.nsmallest(MAX_HOSTS, (h for part in parts for h in part["hosts"]), key=lambda h: (-h[0], h[1]))
     summaries = tuple(
@@ -75,7 +83,15 @@ def save_host_overview(conf: Configuration, with_links: bool, task_outputs: Iter
     )
     host_count = sum(part["all"] for part in parts)
     store_overview_part(
-        store, "hosts", Overview(counted_at, summaries, host_count, histograms=histograms.make_histograms())
+        store,
+        "hosts",
+        Overview(
+            counted_at,
+            summaries,
+            host_count,
+            histograms=histograms.make_histograms(),
+            page_kinds=kinds.most_common(),
+        ),
     )
     if with_links:
         edges = heapq.nsmallest(
