@@ -18,6 +18,7 @@ _LABEL_GAP = 14  # in pixels
 _TIME_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200,
           *(86400 * days for days in (1, 2, 7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650))]  # fmt: skip
 """Seconds between two ticks of a time axis."""
+TIME_AXIS_TITLE = "local time"
 
 
 class Tick(NamedTuple):

@@ -58,8 +58,10 @@ class Chart:
         description: the main result in a sentence; without data, the reason.
         svg: the drawing, "" without data.
         table: the values.
-        legend: names by colour class, ``c1`` to ``c4``: accent, light accent, grey, and the colour of problems.
+        legend: names by colour class, ``c1`` to ``c4``: accent, light accent, grey, and the colour of problems;
+            ``c5`` to ``c7``: for parts without such a meaning.
         is_tall: it needs twice the height of most charts.
+        y_title, x_title: titles of the axes, with their units; "" for an axis without one.
     """
 
     title: str
@@ -68,6 +70,8 @@ class Chart:
     table: ChartTable = field(default_factory=lambda: ChartTable((), ()))
     legend: Sequence[tuple[int, str]] = ()
     is_tall: bool = False
+    y_title: str = ""
+    x_title: str = ""
 
     def html(self) -> str:
         """Return the HTML figure: caption, legend, drawing, and the table of values, collapsed."""
@@ -82,7 +86,11 @@ class Chart:
             f'<div class="scroll" tabindex="0" role="region" aria-label="Values of: {escape(self.title)}">'
             f"{self.table.html(self.title)}</div></details>"
         )
-        return f'<figure class="chart">{caption}{listed}{self.svg}{table}</figure>'
+        y_title, x_title = (
+            f'<p class="axis {axis}">{escape(title)}</p>' if title else ""
+            for axis, title in (("y", self.y_title), ("x", self.x_title))
+        )
+        return f'<figure class="chart">{caption}{listed}{y_title}{self.svg}{x_title}{table}</figure>'
 
 
 def render_svg(title: str, description: str, height: float, inner: Iterable[str], kind: str = "") -> str:

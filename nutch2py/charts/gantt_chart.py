@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from nutch2py.charts.axes import render_x_labels, time_ticks
+from nutch2py.charts.axes import TIME_AXIS_TITLE, render_x_labels, time_ticks
 from nutch2py.charts.chart import Chart, ChartTable, render_shape, render_svg, render_text, svg_percent
 from nutch2py.support.formatting import format_duration, format_time, shorten
 
@@ -67,4 +67,5 @@ def draw_gantt(
         ordered,
         lambda bar: [bar.lane, format_time(bar.start), format_duration(bar.end - bar.start), bar.description],
     )
-    return Chart(title, description, render_svg(title, description, height, inner, "lanes"), table, legend)
+    drawing = render_svg(title, description, height, inner, "lanes")
+    return Chart(title, description, drawing, table, legend, x_title=TIME_AXIS_TITLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from nutch2py.charts.axes import axis_levels, render_grid_lines, render_x_labels, time_ticks
+from nutch2py.charts.axes import TIME_AXIS_TITLE, axis_levels, render_grid_lines, render_x_labels, time_ticks
 from nutch2py.charts.chart import Chart, ChartTable, render_shape, render_svg, svg_percent
 from nutch2py.support.formatting import format_number, format_time
 
@@ -20,6 +20,8 @@ def draw_lines(
     points: Sequence[tuple[int, Sequence[float]]],
     empty_message: str,
     format_value: Callable[[float], str] = format_number,
+    y_title: str = "",
+    colours: Sequence[int] = (1, 2, 3, 4),
 ) -> Chart:
     """Return a line chart; the area below the first line is filled.
 
@@ -30,6 +32,8 @@ def draw_lines(
             is drawn, including the first and the last.
         empty_message: the description without points.
         format_value: formats a value.
+        y_title: title of the value axis.
+        colours: colour class of each line.
     """
     if not points:
         return Chart(title, empty_message)
@@ -44,14 +48,15 @@ def draw_lines(
     for number in reversed(range(len(names))):
         if first == last:
             y = round(_HEIGHT - _HEIGHT * ordered[-1][1][number] / top, 1)
-            inner.append(f'<circle class="c{number + 1}" cx="50%" cy="{y:g}" r="4.5"/>')
+            inner.append(f'<circle class="c{colours[number]}" cx="50%" cy="{y:g}" r="4.5"/>')
             continue
         places = [((at - first) / length * 1000, _HEIGHT - _HEIGHT * values[number] / top) for at, values in drawn]
         line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        filled = f'<polygon class="area c1" points="0,{_HEIGHT} {line} 1000,{_HEIGHT}"/>' if number == 0 else ""
+        area = f'<polygon class="area c{colours[0]}" points="0,{_HEIGHT} {line} 1000,{_HEIGHT}"/>'
+        filled = "" if number else area
         inner.append(
             f'<svg width="100%" height="{_HEIGHT}" viewBox="0 0 1000 {_HEIGHT}" preserveAspectRatio="none" '
-            f'overflow="visible">{filled}<polyline class="stroke c{number + 1}" points="{line}"/></svg>'
+            f'overflow="visible">{filled}<polyline class="stroke c{colours[number]}" points="{line}"/></svg>'
         )
     inner += render_x_labels(time_ticks(first, last), _HEIGHT)
     hovered = _sample_evenly(ordered, _HOVER_STRIPS)
@@ -63,8 +68,9 @@ def draw_lines(
     table = ChartTable.from_items(
         ["Time", *names], ordered, lambda point: [format_time(point[0]), *map(format_value, point[1])]
     )
-    legend = [(number + 1, name) for number, name in enumerate(names)] if len(names) > 1 else []
-    return Chart(title, description, render_svg(title, description, _HEIGHT, inner), table, legend)
+    legend = [(colours[number], name) for number, name in enumerate(names)] if len(names) > 1 else []
+    drawing = render_svg(title, description, _HEIGHT, inner)
+    return Chart(title, description, drawing, table, legend, y_title=y_title, x_title=TIME_AXIS_TITLE)
 
 
 def _sample_evenly(points: Sequence[tuple[int, Sequence[float]]], limit: int) -> Sequence[tuple[int, Sequence[float]]]:

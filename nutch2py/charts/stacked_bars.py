@@ -23,16 +23,36 @@ class Bar(NamedTuple):
 
 
 def draw_stacked_bars(
-    title: str, names: Sequence[str], bars: Sequence[Bar], empty_message: str, colours: Sequence[int] = (1, 2, 3, 4)
+    title: str,
+    names: Sequence[str],
+    bars: Sequence[Bar],
+    empty_message: str,
+    colours: Sequence[int] = (1, 2, 3, 4),
+    y_title: str = "",
+    x_title: str = "",
+    description: str = "",
+    merges: bool = True,
 ) -> Chart:
-    """Return stacked bars in the given order. ``names``: names of the parts. Of more than 60, neighbours are merged."""
+    """Return stacked bars in the given order.
+
+    Args:
+        title: the caption.
+        names: names of the parts.
+        bars: name and parts of each bar.
+        empty_message: the description without a value.
+        colours: colour class of each part.
+        y_title: title of the value axis.
+        x_title: title of the axis of names.
+        description: the main result; by default the totals of the parts.
+        merges: whether of more than 60 bars neighbours are added up; otherwise the last 60 are drawn.
+    """
     if not any(any(bar.values) for bar in bars):
         return Chart(title, empty_message)
-    drawn = _merge_neighbours(bars)
+    drawn = _merge_neighbours(bars) if merges else bars[-_MAX_BARS:]
     scale = axis_levels(max(sum(bar.values) for bar in drawn))
     totals = [sum(bar.values[number] for bar in bars) for number in range(len(names))]
     listed = ", ".join(f"{format_number(total)} {name}" for name, total in zip(names, totals, strict=True) if total)
-    description = f"{len(bars):,} bars; total: {listed}."
+    description = description or f"{len(bars):,} bars; total: {listed}."
     inner = render_grid_lines(scale, _HEIGHT)
     width = 1 / max(len(drawn), 6)
     gap = width * 0.14
@@ -55,7 +75,8 @@ def draw_stacked_bars(
     )
     table = ChartTable.from_items(["", *names], bars, lambda bar: [bar.name, *map(format_number, bar.values)])
     legend = [(colours[number], name) for number, name in enumerate(names) if totals[number]]
-    return Chart(title, description, render_svg(title, description, _HEIGHT, inner), table, legend)
+    drawing = render_svg(title, description, _HEIGHT, inner)
+    return Chart(title, description, drawing, table, legend, y_title=y_title, x_title=x_title)
 
 
 def _merge_neighbours(bars: Sequence[Bar]) -> Sequence[Bar]:
@@ -79,10 +100,11 @@ def draw_histogram(
     empty_message: str,
     format_value: Callable[[float], str] = format_compact,
     unit: str = "pages",
+    x_title: str = "",
 ) -> Chart:
     """Return a chart of a histogram with buckets of equal width. Empty buckets at either end are omitted.
 
-    ``format_value``: formats a bound.
+    A single bucket is a sentence, not a drawing. ``format_value``: formats a bound; ``x_title``: title of the axis.
     """
     total = sum(histogram.counts)
     if not total:
@@ -92,6 +114,8 @@ def draw_histogram(
         drawn.pop()
     while not drawn[0].value_count:
         drawn.pop(0)
+    if len(drawn) == 1:
+        return Chart(title, f"All {format_number(total)} {unit}: {_range_label(drawn[0], format_value)}.")
     scale = axis_levels(max(bucket.value_count for bucket in drawn))
     most = max(drawn, key=lambda bucket: bucket.value_count)
     peak = f"{_range_label(most, format_value)}: {format_number(most.value_count)}"
@@ -120,7 +144,8 @@ def draw_histogram(
         drawn,
         lambda bucket: [_range_label(bucket, format_value), format_number(bucket.value_count)],
     )
-    return Chart(title, description, render_svg(title, description, _HEIGHT, inner), table)
+    drawing = render_svg(title, description, _HEIGHT, inner)
+    return Chart(title, description, drawing, table, y_title=unit, x_title=x_title)
 
 
 def _range_label(bucket: HistogramBucket, format_value: Callable[[float], str]) -> str:

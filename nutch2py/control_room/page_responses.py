@@ -20,6 +20,7 @@ PAGE_HEADERS = {
 """Headers of every page: only the own script and style sheet load."""
 _TABS = (
     ("", "Crawl"),
+    ("/activity", "Activity"),
     ("/jobs", "Jobs"),
     ("/rounds", "Rounds"),
     ("/hosts", "Hosts"),

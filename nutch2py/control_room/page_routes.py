@@ -46,6 +46,7 @@ def control_room_routes(authorizer: Authorizer, shutdown_key: str) -> list[BaseR
     poller = SharedPoller(read_fingerprint, _POLL_SECONDS, authorizer.store_thread_limit)
     pages: dict[str, Callable[[dict[str, str]], TemplatePage]] = {
         "/crawl": views.crawl,
+        "/crawl/activity": views.activity,
         "/crawl/jobs": views.jobs,
         "/crawl/job": views.job,
         "/crawl/rounds": views.rounds,

@@ -13,7 +13,7 @@ import orjson
 
 from nutch2py.charts.chart import Chart, read_stylesheet
 from nutch2py.conf.configuration import Configuration
-from nutch2py.control_room import crawl_charts
+from nutch2py.control_room import activity, crawl_charts, crawl_status
 from nutch2py.control_room.round_stats import Round, group_rounds
 from nutch2py.control_room.templates import read_asset, render_template
 from nutch2py.control_room.text_summary import summarize_crawl
@@ -59,6 +59,8 @@ class CrawlSnapshot:
 
     def charts(self) -> Iterator[Chart]:
         """Yield the charts that both the control room and the report show first."""
+        yield crawl_charts.draw_throughput(self.entries)
+        yield crawl_charts.draw_errors_over_time(self.entries)
         yield crawl_charts.draw_pages_over_time(self.entries, self.table_stats)
         yield crawl_charts.draw_round_outcomes(self.rounds)
         yield crawl_charts.draw_fetch_errors(self.entries)
@@ -90,10 +92,20 @@ def render_report(state: CrawlSnapshot) -> str:
         summary=[*summarize_crawl(state.table_stats, state.overview, rounds, state.entries)],
         charts=[
             *state.charts(),
+            crawl_charts.draw_coverage(rounds),
+            crawl_charts.draw_frontier(state.entries, state.table_stats),
+            crawl_charts.draw_round_durations(rounds),
             crawl_charts.draw_top_hosts(state.overview),
+            *crawl_charts.draw_page_kinds(state.overview),
             *crawl_charts.draw_histograms(state.overview),
         ],
         wide_charts=[crawl_charts.draw_job_timeline(state.entries), crawl_charts.draw_host_links(state.overview)],
+        state=crawl_status.crawl_state(state.entries),
+        key_numbers=[*crawl_status.key_numbers(state.table_stats, state.overview, rounds, state.entries)],
+        attention=crawl_status.find_attention(state.entries, state.skipped),
+        estimate=crawl_status.estimate_frontier(state.table_stats, rounds),
+        failing=activity.count_failing_hosts(state.entries),
+        slow_hosts=activity.find_slow_hosts(state.entries),
         rounds=rounds[-30:][::-1],
         skipped=state.skipped,
         overview_time=None if state.overview is None else format_time(state.overview.counted_at),
@@ -110,6 +122,9 @@ def report_data(state: CrawlSnapshot) -> dict[str, object]:
         "overview": state.overview,
         "skipped": [_skipped_data(each) for each in state.skipped],
         "rounds": [_round_data(each) for each in state.rounds],
+        "estimate": crawl_status.estimate_frontier(state.table_stats, state.rounds),
+        "failing_hosts": [each._asdict() for each in activity.count_failing_hosts(state.entries).hosts],
+        "slow_hosts": [each._asdict() for each in activity.find_slow_hosts(state.entries)],
         "jobs": state.entries,
     }
 

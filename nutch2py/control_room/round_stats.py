@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,9 @@ from nutch2py.jobs.monitoring.counter_totals import CounterTotals
 from nutch2py.mapreduce.driver import JobResult
 
 GENERATE = "generate"
+TIMED_JOBS = ("generate", "fetch", "parse", "updatedb", "index")
+OTHER_TIME = "other"
+"""Name of the time of a round in other jobs than :data:`TIMED_JOBS`, and between its jobs."""
 UNSUCCESSFUL_STATES = frozenset({JobState.FAILED, JobState.KILLED, JobState.STOPPED})
 
 
@@ -46,6 +50,17 @@ class Round:
     def totals(self) -> CounterTotals:
         """Summed counters of its jobs. Cached: add no entry after the first access."""
         return sum_counters(self.entries)
+
+    def durations_by_job(self) -> dict[str, int]:
+        """Return the milliseconds of each of :data:`TIMED_JOBS`; :data:`OTHER_TIME` is the rest of the round."""
+        durations: Counter[str] = Counter()
+        at = self.start_time
+        for entry in sorted(self.entries, key=lambda entry: entry.start_time):
+            end = finish_time(entry)
+            durations[OTHER_TIME] += max(entry.start_time - at, 0)
+            durations[entry.job if entry.job in TIMED_JOBS else OTHER_TIME] += max(end - max(entry.start_time, at), 0)
+            at = max(at, end)
+        return dict(+durations)
 
     @property
     def generated_count(self) -> int:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from nutch2py.charts.chart import Chart
 from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact
-from nutch2py.control_room import crawl_charts, page_explanation
+from nutch2py.control_room import activity, crawl_charts, crawl_status, page_explanation
 from nutch2py.control_room.page_responses import TemplatePage
 from nutch2py.control_room.report import CrawlSnapshot, run_configuration
-from nutch2py.control_room.round_stats import finish_time, group_rounds, remaining_ms, rows_per_second
+from nutch2py.control_room.round_stats import finish_time, group_rounds, remaining_ms, rows_per_second, sum_counters
 from nutch2py.control_room.text_summary import summarize_crawl
 from nutch2py.crawl_reader import CrawlReader
 from nutch2py.doctor.check_result import CheckResult, CheckStatus
@@ -153,6 +153,9 @@ class ControlRoomViews:
         rounds = state.rounds
         values = {
             "crawl": state.name,
+            "state": crawl_status.crawl_state(state.entries),
+            "key_numbers": [*crawl_status.key_numbers(state.table_stats, state.overview, rounds, state.entries)],
+            "attention": crawl_status.find_attention(state.entries, state.skipped),
             "summary": [*summarize_crawl(state.table_stats, state.overview, rounds, state.entries)],
             "running_jobs": _running_jobs(state.entries),
             **self.jobs_started_here(),
@@ -223,14 +226,47 @@ class ControlRoomViews:
     def rounds(self, _: dict[str, str]) -> TemplatePage:
         """Show the rounds."""
         with self._reader() as crawl:
-            entries = crawl.jobs(MAX_LOG_ENTRIES)
+            entries, table_stats = crawl.jobs(MAX_LOG_ENTRIES), crawl.table_stats()
         rounds = group_rounds(entries)
         values = {
+            "charts": [
+                crawl_charts.draw_coverage(rounds),
+                crawl_charts.draw_frontier(entries, table_stats),
+                crawl_charts.draw_round_durations(rounds),
+            ],
+            "coverage": [*crawl_status.coverage_numbers(table_stats, entries)],
+            "estimate": crawl_status.estimate_frontier(table_stats, rounds),
             "job_chart": crawl_charts.draw_job_timeline(entries[:200]),
             "rounds": rounds[-100:][::-1],
             "is_truncated": len(rounds) > 100,
         }
         return TemplatePage("rounds.html", "Rounds", values)
+
+    def activity(self, query: dict[str, str]) -> TemplatePage:
+        """Show throughput, errors and failing hosts of a range of time: ``range``, a name of a :class:`TimeRange`."""
+        chosen = activity.find_range(query.get("range", ""))
+        with self._reader() as crawl:
+            entries = crawl.jobs(MAX_LOG_ENTRIES)
+        current = activity.Activity.from_entries(entries, chosen, int(time.time() * 1000))
+        values = {
+            "chosen": chosen,
+            "ranges": activity.TIME_RANGES,
+            "job_count": len(current.entries),
+            "is_truncated": len(entries) == len(current.entries) == MAX_LOG_ENTRIES,
+            "span": current.span,
+            "totals": sum_counters(current.entries),
+            "wide_charts": [
+                crawl_charts.draw_throughput(current.entries, current.fetch_span),
+                crawl_charts.draw_errors_over_time(current.entries, current.fetch_span),
+            ],
+            "charts": [
+                crawl_charts.draw_fetch_errors(current.entries),
+                *crawl_charts.draw_response_histograms(current.entries),
+            ],
+            "failing": activity.count_failing_hosts(current.entries),
+            "slow_hosts": activity.find_slow_hosts(current.entries),
+        }
+        return TemplatePage("activity.html", "Activity", values)
 
     def hosts(self, query: dict[str, str]) -> TemplatePage:
         """Show the hosts with the most pages, the links between them, and the host table by name."""
@@ -258,7 +294,11 @@ class ControlRoomViews:
         """Return the charts of an overview, cached: the layout of 200 hosts takes a quarter of a second."""
         cached, counted_at = self._chart_cache, None if overview is None else overview.counted_at
         if cached is None or cached[0] != counted_at:
-            charts = [crawl_charts.draw_top_hosts(overview), *crawl_charts.draw_histograms(overview)]
+            charts = [
+                crawl_charts.draw_top_hosts(overview),
+                *crawl_charts.draw_page_kinds(overview),
+                *crawl_charts.draw_histograms(overview),
+            ]
             self._chart_cache = cached = (counted_at, charts, crawl_charts.draw_host_links(overview))
         return cached[1], cached[2]
 
@@ -276,7 +316,8 @@ class ControlRoomViews:
                 if row is not None or host_stats is not None or pages:
                     name = form
                     break
-            conf = run_configuration(crawl.conf, crawl.jobs(MAX_LOG_ENTRIES), "fetch")
+            entries = crawl.jobs(MAX_LOG_ENTRIES)
+            conf = run_configuration(crawl.conf, entries, "fetch")
         if row is None and host_stats is None and not pages:
             raise NotFoundError("Host not found: the crawl has no page and no row of this host.")
         links = [] if overview is None else [each for each in overview.edges if name in (each.source, each.target)]
@@ -284,6 +325,11 @@ class ControlRoomViews:
             "name": name,
             "settings": {} if row is None else _host_settings(row),
             "host_stats": host_stats,
+            "failures": activity.find_host_failures(entries, name),
+            "queue": activity.find_queue(entries, name),
+            "slow": next(
+                (each for each in activity.find_slow_hosts(entries, MAX_LOG_ENTRIES) if each.host == name), None
+            ),
             "pages": pages[:PAGE_SIZE],
             "next_start": pages[PAGE_SIZE][0] if len(pages) > PAGE_SIZE else "",
             "start": query.get("from", ""),

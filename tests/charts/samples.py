@@ -10,6 +10,7 @@ from nutch2py.charts.chart import Chart
 from nutch2py.charts.gantt_chart import GanttBar, draw_gantt
 from nutch2py.charts.line_chart import draw_lines
 from nutch2py.charts.network_graph import GraphEdge, draw_graph
+from nutch2py.charts.rate_chart import RateInterval, draw_rates
 from nutch2py.charts.stacked_bars import Bar, draw_histogram, draw_stacked_bars
 from nutch2py.support.formatting import format_bytes, format_duration
 from nutch2py.support.histogram import Histogram
@@ -42,6 +43,9 @@ def render_charts(count: int, names: tuple[str, ...] = ()) -> Iterator[Chart]:
     grown = [BEGAN + 7_200_000 * number for number in range(count)]
     yield draw_lines("Pages over time", ("known", "fetched"),
                 [(at, (90 * number, 40 * number)) for number, at in enumerate(grown)], "none yet")  # fmt: skip
+    yield draw_rates(
+        "Rates", PARTS, [RateInterval(at, at + chance.randint(0, 7_000_000), parts()) for at in grown], "none yet"
+    )
     yield draw_stacked_bars("Rounds", PARTS, [Bar(name(number, ""), parts()) for number in range(count)], "none yet")
     yield draw_bars(
         "Hosts", PARTS, [Bar(name(number, "www.example.org/"), parts()) for number in range(count)], "none yet"

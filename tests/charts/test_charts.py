@@ -13,6 +13,7 @@ from nutch2py.charts import axes
 from nutch2py.charts.bar_chart import draw_bars
 from nutch2py.charts.line_chart import draw_lines
 from nutch2py.charts.network_graph import GraphEdge, draw_graph, force_layout
+from nutch2py.charts.rate_chart import RateInterval, draw_rates
 from nutch2py.charts.stacked_bars import Bar, draw_histogram, draw_stacked_bars
 from nutch2py.support import formatting
 from nutch2py.support.histogram import Histogram
@@ -75,6 +76,30 @@ def test_values_appear_in_table_marks_and_summary() -> None:
     )
     assert links.table.rows == [["a", "b", "3"], ["b", "a", "2"]]
     assert "<title>a – b: 5 links</title>" in links.svg
+
+
+def test_rate_is_amount_per_minute_of_interval() -> None:
+    intervals = [RateInterval(BEGAN, BEGAN + 120_000, (60, 0)), RateInterval(BEGAN + 180_000, BEGAN + 180_000, (0, 5))]
+    chart = draw_rates("Throughput", PARTS[:2], intervals, "none", unit="pages")
+    assert "2 min: 60 fetched, 30 per minute</title>" in chart.svg
+    assert "5 redirected, 300 per minute</title>" in chart.svg  # at least one second
+    assert chart.y_title == "pages per minute"
+    assert [row[2:] for row in chart.table.rows] == [["60", "0"], ["0", "5"]]
+    widths = [float(width) for width in re.findall(r'<rect[^>]*width="([0-9.]+)%"', chart.svg)]
+    assert widths == [66.667, 0.3]
+    many = [RateInterval(BEGAN + 1000 * at, BEGAN + 1000 * at + 1000, (1,)) for at in range(1000)]
+    assert draw_rates("Many", ("one",), many, "none").svg.count("<rect") == 250
+
+
+def test_axis_titles_stand_next_to_drawing() -> None:
+    chart = draw_stacked_bars("Rounds", PARTS, [Bar("1", [2, 0, 0, 0])], "none", y_title="<URLs>", x_title="round")
+    assert '<p class="axis y">&lt;URLs&gt;</p><svg' in chart.html()
+    assert '</svg><p class="axis x">round</p>' in chart.html()
+
+
+def test_histogram_of_one_bucket_is_sentence() -> None:
+    chart = draw_histogram("PageRank", Histogram((0, 0.1, 0.3), (0, 7, 0)), "none")
+    assert (chart.svg, chart.description) == ("", "All 7 pages: 0.1 – 0.3.")
 
 
 def test_linked_nodes_are_drawn_closer() -> None:

@@ -14,7 +14,7 @@ from nutch2py.fetcher.stats.response_histograms import (
     to_job_counters,
 )
 from nutch2py.joblog.crawl_overview import HostEdge, HostSummary, Overview
-from nutch2py.joblog.job_entry import JobEntry, JobState
+from nutch2py.joblog.job_entry import JobEntry, JobState, QueueState
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
 from nutch2py.support.histogram import Histogram
 
@@ -81,6 +81,12 @@ def _made(count: int, rows: int, running: bool) -> tuple[JobEntry, ...]:
     if running:
         more = {"state": JobState.RUNNING, "finish_time": None, "exit_code": None, "rows": 31_240, "expected": 50_000}
         more["notes"] = ("24.1 pages/s, 812 kB/s, 1,204 queues, 50 active, errors: 31 HTTP status, 8 timeout",)
+        more["queues"] = tuple(
+            QueueState(
+                f"www.slow{number}.example", 400 - 20 * number, number % 2, 5000, at + 22 * MINUTE, reason, "503", 4
+            )
+            for number, reason in enumerate(("crawl delay", "request in progress", "failures of the server") * 3)
+        )
         made.append(entry("fetch", f"{at // 1000}-live", at, 21.5, **more))
     return tuple(made[::-1][:count])
 
@@ -100,6 +106,11 @@ def counters(job: str, chance: random.Random) -> dict[str, dict[str, int]]:
                                       "EXCEPTION": sum(failed.values()) + some(80),
                                       "bytes_downloaded": some(2_400_000_000),
                                       **failed},
+                    "fetch_hosts": {f"{reason} www.{word}.example": some(300)
+                                    for word in ("copper", "lantern", "willow")
+                                    for reason in ("http_503", "http_403", "timeout", "NOTFOUND", "HostHeld")},
+                    "fetch_host_times": {f"{name} www.{word}.example": some(most) for word in ("copper", "lantern")
+                                         for name, most in (("responses", 90), ("ms", 400_000))},
                     "fetch_time_ms": spread(TIME_BOUNDS_MS, 42_000, 4, chance),
                     "fetch_size_bytes": spread(SIZE_BOUNDS_BYTES, 42_000, 3, chance)}  # fmt: skip
         case "updatedb":
@@ -138,12 +149,15 @@ def overview(hosts: int = 200, edges: int = 500) -> Overview:
     spreads = {
         "score": _bell(tuple(0.0001 * 4**n for n in range(12)), 3_000_000, 6, 5),
         "pagerank": _bell(tuple(0.1 * 2**n for n in range(14)), 2_500_000, 2, 6),
+        "next_fetch": _bell((-2592000.0, -86400.0, 0.0, 86400.0, 604800.0, 2592000.0), 2_000_000, 4, 2),
         "depth": _bell(tuple(range(11)), 3_400_000, 4, 5),
         "interval": _bell(tuple(86400.0 * 2**n for n in range(8)), 6_000_000, 5, 1),
     }
     return Overview(
-        BEGAN, tuple(figures_of), 184_311, tuple(HostEdge(names[a], names[b], n) for (a, b), n in heavy), spreads
-    )
+        BEGAN, tuple(figures_of), 184_311, tuple(HostEdge(names[a], names[b], n) for (a, b), n in heavy), spreads,
+        {"content_type": {"text/html": 5_400_000, "application/pdf": 610_000, "text/plain": 90_000},
+         "language": {"en": 3_900_000, "de": 1_400_000, "zh": 640_000, "unknown": 160_000}},
+    )  # fmt: skip
 
 
 def _bell(bounds: tuple[float, ...], top: int, middle: int, wide: float) -> Histogram:

@@ -49,6 +49,9 @@ def test_crawl_is_started_watched_and_stopped_in_browser(
             page.goto(f"{client.server.url}crawl")
         page.goto(f"{client.server.url}crawl")
         assert too_wide(page) == 0
+        assert not page.locator(".actions button").is_visible()  # the stop is explained and confirmed first
+        page.click(".actions summary")
+        assert "fetched pages are kept" in page.inner_text(".confirm")
         page.click(".actions button")
         page.wait_for_url("**/crawl")
         client.wait_for_state(job["id"], "stopped")
@@ -113,7 +116,7 @@ def test_crawl_that_fails_before_its_first_log_entry_is_shown(tmp_path: Path) ->
         assert " by starter" in reader.get(f"/crawl/job?id={job['id']}")
         starter.wait_for_state(job["id"], "failed")
         page = reader.get(f"/crawl/job?id={job['id']}")
-        assert ">failed</b>" in page
+        assert ">failed</span>" in page
         assert "missing.txt" in page.partition("<h2>Output</h2>")[2]
         assert "No entry in the job log." in page
         failure = reader.request("GET", "/crawl")[1].partition('role="alert">')[2].partition("</p>")[0]

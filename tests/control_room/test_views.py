@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["axe", "chrome"]
 PATHS = (
-    "crawl", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/host?name={HOST}", "crawl/page", "crawl/new",
-    "crawl/doctor", "crawl/search-quality",
+    "crawl", "crawl/activity", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/host?name={HOST}", "crawl/page",
+    "crawl/new", "crawl/doctor", "crawl/search-quality",
     *(f"crawl/page?url=http://{HOST}/p{number}" for number in (3, 7)),
     *(f"crawl/job?id={entries()[number].id}" for number in (0, 3)),
 )  # fmt: skip
@@ -225,7 +225,7 @@ def test_search_quality_is_shown_for_period(room: str) -> None:
     text = text_of(f"{room}crawl/search-quality")
     assert "Searches are not logged" in text
     assert text.count('aria-label="Queries without clicks"') == 1
-    assert re.search(r">query 10</a></th><td>1</td><td>20</td><td>100 %</td><td>2.0</td>", text)
+    assert re.search(r">query 10</a></th><td[^>]*>1</td><td[^>]*>20</td><td[^>]*>100 %</td><td[^>]*>2.0</td>", text)
     assert "<dt>Searches</dt><dd>180</dd>" in text
     assert '<b aria-current="true">Last 7 days</b>' in text
     assert '<b aria-current="true">Last day</b>' in text_of(f"{room}crawl/search-quality?days=1")

@@ -5,6 +5,7 @@ Exports: ``render_template``, ``page_url``, ``read_asset``.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from urllib.parse import urlencode
@@ -15,6 +16,13 @@ from markupsafe import Markup
 from nutch2py.charts.chart import Chart
 from nutch2py.support import formatting
 from nutch2py.url.display_url import display_host, display_url
+
+_LIST_TABLE = re.compile(r'<table class="list.*?</table>', re.DOTALL)
+_HEAD_CELL, _BODY_CELL, _TAG = (
+    re.compile(r"<th\b[^>]*>(.*?)</th>"),
+    re.compile(r"<t[hd]\b[^>]*"),
+    re.compile(r"<[^>]*>"),
+)
 
 
 @cache
@@ -66,7 +74,22 @@ def page_url(path: str, **arguments: str | int) -> str:
 
 def render_template(name: str, /, **values: object) -> str:
     """Render a template."""
-    return _environment().get_template(name).render(values)
+    return _label_cells(_environment().get_template(name).render(values))
+
+
+def _label_cells(page: str) -> str:
+    """Add the header of its column to each cell of the lists: a phone shows a row as a card without a header row."""
+    return _LIST_TABLE.sub(_label_table_cells, page)
+
+
+def _label_table_cells(table: re.Match[str]) -> str:
+    head, separator, body = table[0].partition("</thead>")
+    names = [_TAG.sub("", cell).strip() for cell in _HEAD_CELL.findall(head)]
+    rows = body.split("<tr>")
+    for number, row in enumerate(rows):
+        labels = iter(names)
+        rows[number] = _BODY_CELL.sub(lambda cell, labels=labels: f'{cell[0]} data-label="{next(labels, "")}"', row)  # type: ignore[misc]
+    return head + separator + "<tr>".join(rows)
 
 
 def read_asset(name: str) -> str:
