@@ -149,6 +149,11 @@ def test_command_reference_lists_every_command_and_option() -> None:
     assert not missing
 
 
+def test_every_argument_has_help() -> None:
+    parsers = all_command_parsers().items()
+    assert not [f"{name} {action.dest}" for name, parser in parsers for action in parser._actions if not action.help]
+
+
 @pytest.mark.parametrize("name", sorted(all_command_parsers()))
 def test_jobs_pages_describe_every_command(name: str) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in (DOCS / "jobs").glob("*.md"))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _parsechecker_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url")
+    parser.add_argument("url", help="the URL of the page")
     parser.add_argument("-dumpText", "--dump-text", action="store_true", help="print the text, too")
     parser.add_argument("-forceAs", "--force-as", default=None, metavar="mimeType", help="parse as this media type")
     parser.add_argument("-render", "--render", action="store_true", help="also show the result in a browser")
@@ -102,7 +102,11 @@ def _no_options(_: argparse.ArgumentParser) -> None:
 
 COMMANDS: dict[str, Command] = {
     "parsechecker": Command("fetch and parse one URL, and print the result", _parsechecker_options, _parsechecker),
-    "indexchecker": Command("print the index document of one URL", lambda p: p.add_argument("url"), _indexchecker),
+    "indexchecker": Command(
+        "print the index document of one URL",
+        lambda p: p.add_argument("url", help="the URL of the page"),
+        _indexchecker,
+    ),
     "filterchecker": Command("print which URLs the filters accept", _filterchecker_options, _filterchecker),
     "normalizerchecker": Command("print URLs normalized", _normalizerchecker_options, _normalizerchecker),
     "robotsparser": Command("print which URLs a robots.txt allows", _robotsparser_options, _robotsparser),

@@ -22,7 +22,7 @@ def _readdb_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument("-url", "--url", metavar="url", help="print one row, by its URL or its key")
     what.add_argument("-dump", "--dump", metavar="out_dir", help="print every row into a folder")
     what.add_argument(
-        "-topN", "--top-n", nargs="+", metavar=("N", "min"), help="the N rows with the highest scores, from min on"
+        "-topN", "--top-n", nargs="+", metavar=("N", "min"), help="the N rows with the highest scores, of min or more"
     )
     what.add_argument("-batches", "--batches", action="store_true", help="list the open batches")
     what.add_argument("-locks", "--locks", action="store_true", help="list the jobs that hold a lock on the crawl")
