@@ -22,6 +22,7 @@ from nutch2py.errors import ConfigurationError
 from nutch2py.jobs.export.arrow_tables import require_pyarrow
 from nutch2py.mapreduce.runners import spark_runner
 from nutch2py.mapreduce.runners.hadoop import package_archive
+from nutch2py.mcp_server import require_mcp
 from nutch2py.parser.formats.office.ole import OleParser
 from nutch2py.parser.formats.pdf import PdfParser
 from nutch2py.parser.html import main_text
@@ -36,7 +37,6 @@ PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(enco
 RUN_NOT_IMPORTED = {
     "pyspark": "its spark-submit is run; tasks speak with Spark by mrjob's program",
     "setuptools": "that program imports distutils",
-    "httpx2": "Scrapy's handler that is named for it",
     "scrapy-zyte-smartproxy": "a foreign add-on, which Scrapy loads",
     "mypy": "a command",
     "ruff": "a command",
@@ -149,6 +149,10 @@ WITHOUT: dict[str, tuple[Callable[[Configuration], object], str]] = {
     "pyarrow": (
         lambda _: require_pyarrow("-format parquet"),
         r"-format parquet needs the package pyarrow.*pip install 'nutch2py\[export\]'",
+    ),
+    "mcp": (
+        lambda _: require_mcp("nutch2py mcp"),
+        r"nutch2py mcp needs the package mcp.*pip install 'nutch2py\[mcp\]'",
     ),
     "kazoo": (
         lambda conf: resolve_solr_addresses(conf, "", "cloud", "nutch"),

@@ -169,6 +169,7 @@ SLEEPERS = {
     "nutch2py.mapreduce.runners.hadoop.hadoop_client": "YARN collects logs some seconds after the end of a job",
     "nutch2py.mapreduce.task_progress": "watches the driver",
     "nutch2py.mapreduce.runners.local_runners": "gives tasks time to end",
+    "nutch2py.mcp_server.crawl_tools": "a client waits for the end of a job",
     "nutch2py.rest.job_control.job_processes": "lets the kernel end processes that were killed",
     "nutch2py.support.parent_exit": "looks whether the parent lives, where the kernel cannot report its end",
     "nutch2py.table.hbase.hbase_admin": "waits until a table that another is making is enabled",

@@ -33,7 +33,7 @@ _MODULES = (
 COMMANDS: dict[str, Command] = {name: command for module in _MODULES for name, command in module.COMMANDS.items()}
 
 COMMAND_GROUPS: dict[str, tuple[str, ...]] = {
-    "To begin": ("crawl", "search", "serve"),
+    "To begin": ("crawl", "search", "serve", "mcp"),
     "Rounds of a crawl, job by job": (
         "inject", "generate", "freegen", "fetch", "parse", "updatedb", "pagerank", "dedup", "index", "clean",
     ),
@@ -48,7 +48,7 @@ COMMAND_GROUPS: dict[str, tuple[str, ...]] = {
         "createtable", "checktable", "dueindex", "unlock", "exporttable", "importtable", "copytable", "mergedb",
     ),
     "Set-up and operation": (
-        "init", "doctor", "jobs", "showproperties", "token", "plugin", "package", "completion", "version",
+        "init", "doctor", "jobs", "showproperties", "token", "botkey", "plugin", "package", "completion", "version",
     ),
     "Names of Nutch 2": (
         "solrindex", "solrdedup", "solrclean", "elasticindex", "nutchserver",

@@ -1,4 +1,4 @@
-"""Commands that start the server and manage its tokens."""
+"""Commands that start servers and manage their tokens."""
 
 from __future__ import annotations
 
@@ -80,8 +80,57 @@ def _token(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _mcp_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-role", "--role", choices=("search", "read", "run"), default="read",
+        help="what the client may do: search, read pages, run crawls (default: read)",
+    )  # fmt: skip
+
+
+def _mcp(args: Arguments, conf: Configuration) -> int:
+    from nutch2py.mcp_server import require_mcp
+    from nutch2py.rest.access.tokens import Role
+
+    require_mcp("nutch2py mcp")
+    from nutch2py.mcp_server.protocol_server import serve_stdio
+
+    return serve_stdio(conf, Role.from_name(args.role))
+
+
+def _botkey_options(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("-show", "--show", action="store_true", help="print the directory of public keys as JSON")
+    what.add_argument(
+        "-rotate", "--rotate", action="store_true", help="add a key that signs from tomorrow on, when the old ones end"
+    )
+    what.add_argument(
+        "-replace", "--replace", action="store_true", help="replace all keys at once: somebody may know them"
+    )
+
+
+def _botkey(args: Arguments, conf: Configuration) -> int:
+    import json
+
+    from nutch2py.errors import ConfigurationError
+    from nutch2py.fetcher.signatures.signing_keys import KeyFile, require_cryptography
+
+    require_cryptography("nutch2py botkey")
+    name = conf.get_trimmed("http.signature.key.file")
+    if not name:
+        raise ConfigurationError(f"http.signature.key.file is not set: set it in {conf.site_file} or with -D")
+    file = KeyFile(conf.absolute(name))
+    if args.show:
+        print(json.dumps({"keys": [key.public_jwk() for key in file.read()]}, indent=1))
+        return 0
+    key = file.rotate() if args.rotate else file.replace() if args.replace else file.create()
+    print(f"{key.thumbprint} is in {file.path}")
+    return 0
+
+
 COMMANDS: dict[str, Command] = {
     "serve": Command("serve the search page and the REST interface", _serve_options, _serve),
+    "mcp": Command("serve the crawl to language models over stdio (MCP)", _mcp_options, _mcp),
     "nutchserver": Command("serve REST with Nutch 2's paths at its port", _nutchserver_options, _nutchserver),
+    "botkey": Command("create or rotate the key that signs requests (Web Bot Auth)", _botkey_options, _botkey),
     "token": Command("create a token for the REST interface, or a key for the search", _token_options, _token),
 }

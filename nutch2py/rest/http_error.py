@@ -42,7 +42,7 @@ def describe_publicly(error: NutchError) -> str:
             if len(logged_errors) >= _MAX_LOGGED_ERRORS:
                 logged_errors.clear()
             logged_errors[key] = now
-            warn(f"search: {message}")
+            warn(f"request: {message}")
     return public_message or _UNAVAILABLE_MESSAGE
 
 

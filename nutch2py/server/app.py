@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -16,6 +17,7 @@ from starlette.responses import Response
 from nutch2py.conf.configuration import Configuration
 from nutch2py.control_room.page_routes import control_room_routes
 from nutch2py.errors import IndexingError, InputError, NutchError, StoreError
+from nutch2py.mcp_server import require_mcp
 from nutch2py.rest.access.tokens import Role
 from nutch2py.rest.api_routes import rest_routes
 from nutch2py.rest.context import RestContext
@@ -23,8 +25,12 @@ from nutch2py.rest.dispatch.authorization import Authorizer
 from nutch2py.rest.dispatch.operation import error_response
 from nutch2py.rest.http_error import HttpError, describe_publicly
 from nutch2py.server.connection_limits import SHUTDOWN_KEY
+from nutch2py.server.key_directory_view import key_directory_routes
 from nutch2py.server.request_guard import RequestGuardMiddleware
 from nutch2py.server.search_views import JSON_PATHS, SearchViews
+
+if TYPE_CHECKING:
+    from nutch2py.mcp_server.http_endpoint import McpEndpoint
 
 
 def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
@@ -38,11 +44,14 @@ def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
         lambda request: authorizer.authorize(request, Role.SEARCH, False),
         context.search_logger,
     )
+    mcp_endpoint = _create_mcp_endpoint(authorizer)
     app = Starlette(
         routes=[
             *search.routes(),
             *control_room_routes(authorizer, SHUTDOWN_KEY),
             *rest_routes(authorizer, SHUTDOWN_KEY),
+            *key_directory_routes(conf, authorizer),
+            *([] if mcp_endpoint is None else [mcp_endpoint.route()]),
         ],
         middleware=[Middleware(RequestGuardMiddleware, is_local=is_local)],
         exception_handlers={
@@ -57,16 +66,28 @@ def create_app(conf: Configuration, is_local: bool = True) -> Starlette:
         lifespan=_lifespan,
     )
     app.router.redirect_slashes = False
-    app.state.search, app.state.authorizer = search, authorizer
+    app.state.search, app.state.authorizer, app.state.mcp_endpoint = search, authorizer, mcp_endpoint
     return app
+
+
+def _create_mcp_endpoint(authorizer: Authorizer) -> McpEndpoint | None:
+    """Return the endpoint of ``serve.mcp``, None when it is off."""
+    if not authorizer.context.conf.get_bool("serve.mcp", False):
+        return None
+    require_mcp("serve.mcp")
+    from nutch2py.mcp_server.http_endpoint import McpEndpoint
+
+    return McpEndpoint(authorizer)
 
 
 @asynccontextmanager
 async def _lifespan(app: Starlette) -> AsyncIterator[dict[str, object]]:
     context = app.state.authorizer.context
     context.scheduler.start()
+    mcp_endpoint = app.state.mcp_endpoint
     try:
-        yield {SHUTDOWN_KEY: asyncio.Event()}
+        async with nullcontext() if mcp_endpoint is None else mcp_endpoint.run():
+            yield {SHUTDOWN_KEY: asyncio.Event()}
     finally:
         await asyncio.to_thread(context.scheduler.stop)
         await asyncio.to_thread(context.close_searchers)

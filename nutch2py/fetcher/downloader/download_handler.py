@@ -109,7 +109,7 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         ):
             address = response.ip
             response = await lenient_http.fetch_leniently(
-                self._http, response.url, limit, self._header_lines(headers, overrides)
+                self._http, response.url, limit, self._header_lines(response.url, headers, overrides)
             )
             response.ip = response.ip or address
         if self._http.proxy is not None and (overrides is None or overrides.is_plain_get):
@@ -149,10 +149,12 @@ class PycurlDownloadHandler(BaseDownloadHandler):
         if is_proxied and _has_server_response(response):
             self._proxied_url = response.url
 
-    def _header_lines(self, headers: tuple[str, ...], overrides: RequestOverrides | None) -> list[str]:
+    def _header_lines(self, url: str, headers: tuple[str, ...], overrides: RequestOverrides | None) -> list[str]:
+        signature = self._http.signature_lines(url)
         if overrides is not None:
-            return [line.decode("utf-8", "replace") for line in overrides.header_lines]
-        return [*(f"{name}: {value}" for name, value in self._http.build_request_headers()), *headers]
+            return [*(line.decode("utf-8", "replace") for line in overrides.header_lines), *signature]
+        common = (f"{name}: {value}" for name, value in self._http.build_request_headers())
+        return [*common, *headers, *signature]
 
     async def _perform(
         self,

@@ -205,10 +205,11 @@ class CurlTransfer:
         self._addresses = addresses
         curl, http = self.curl, self._http
         curl.setopt(pycurl.URL, _UNSAFE_CHARACTERS.sub(_percent_encode, url) if _UNSAFE_CHARACTERS.search(url) else url)
+        signature = http.signature_lines(url)
         if overrides is not None:
-            curl.setopt(pycurl.HTTPHEADER, list(overrides.header_lines))
-        elif headers or http.rotating_agents:
-            curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines(headers))
+            curl.setopt(pycurl.HTTPHEADER, [*overrides.header_lines, *(line.encode("ascii") for line in signature)])
+        elif headers or signature or http.rotating_agents:
+            curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines((*headers, *signature)))
         if addresses or self._has_resolve_option:
             resolved = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
             # "+" lets libcurl expire the entry
@@ -294,7 +295,7 @@ class CurlTransfer:
             self.curl.reset()
             self._has_overrides = self._has_resolve_option = self._is_ftp = False
             self._set_common_options()
-        if headers and not self._http.rotating_agents:
+        if (headers or self._http.signer) and not self._http.rotating_agents:
             self.curl.setopt(pycurl.HTTPHEADER, self._encode_header_lines(()))
         self.future = None
         self.header_lines, self.body = [], None

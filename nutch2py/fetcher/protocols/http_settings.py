@@ -12,6 +12,7 @@ from nutch2py.fetcher.protocols.dns import DnsCache
 from nutch2py.fetcher.protocols.http_auth import CredentialStore
 from nutch2py.fetcher.protocols.local_files import LocalFileReader
 from nutch2py.fetcher.protocols.response_body import ACCEPT_ENCODING
+from nutch2py.fetcher.signatures.request_signer import RequestSigner
 from nutch2py.plugins.loading import plugin_selector
 from nutch2py.support.reporting import warn
 from nutch2py.url.url_length import max_url_length
@@ -150,6 +151,7 @@ class HttpSettings:
     ftp: FtpSettings
     url_limit: int
     keep_exchange: bool
+    signer: RequestSigner | None = None
     max_connections: int = field(default=64)
 
     @classmethod
@@ -204,6 +206,7 @@ class HttpSettings:
             ftp=FtpSettings.from_conf(conf),
             url_limit=max_url_length(conf),
             keep_exchange=keep_exchange,
+            signer=RequestSigner.from_conf(conf),
             max_connections=max(2 * threads, 64),
         )
 
@@ -212,6 +215,10 @@ class HttpSettings:
         if not self.rotating_agents:
             return self.default_user_agent
         return random.choice(self.rotating_agents)  # noqa: S311 - no secret
+
+    def signature_lines(self, url: str) -> tuple[str, ...]:
+        """Return the header lines that sign one request (``http.signature.key.file``), none if it is not signed."""
+        return self.signer.header_lines(url) if self.signer is not None else ()
 
     def build_request_headers(self) -> list[tuple[str, str]]:
         """Return the headers common to all requests."""
