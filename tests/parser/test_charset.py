@@ -15,6 +15,7 @@ from nutch2py.parser.charset.encoding_detector import (
     header_charset,
 )
 from nutch2py.parser.charset.encoding_names import decode, escape_query, resolve_label
+from nutch2py.parser.charset.mac_encodings import refine_guess
 from nutch2py.parser.charset.prescan import sniff_label, xml_label
 from nutch2py.parser.html.html_parser import HtmlParser
 from nutch2py.records.webpage import MetadataKey, WebPage
@@ -110,6 +111,30 @@ def test_detection_precedes_labels_when_configured() -> None:
     on = {"encodingdetector.charset.min.confidence": "50"}
     assert chosen(body, None, **on) == ("koi8-u", "bytes")
     assert chosen(body, None, "application/pdf", **on)[1] == "bytes"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "name"),
+    [
+        ("Der Fluss fließt durch die schöne Stadt, und die Bäume blühen. ", "mac-roman", "macintosh"),
+        ("Le café où l'élève a mangé, à côté de la forêt près du château. ", "mac-roman", "macintosh"),
+        ("Река течёт через город и впадает в море у старой крепости моя. ", "mac-cyrillic", "x-mac-cyrillic"),
+        ("Le cœur coûte 5 €. ", "iso8859-15", "iso-8859-15"),
+        ("Une œuvre créée à l'époque, très appréciée. ", "iso8859-15", "iso-8859-15"),
+        # of these encodings, whatever stands next to their letters
+        ("Der Fluss fließt — “schön” – durch die Stadt… Nestlé® §3 ½ Pfund, 1½ m², 5 € ", "cp1252", "windows-1252"),
+        ("ÉTÉ, Čeština? à côté de l´été·d´août ", "cp1252", "windows-1252"),
+        ("Für mich", "utf-8", "utf-8"),
+        ("РЕКА течёт через Город «Москва» — №5… ", "cp1251", "windows-1251"),
+    ],
+)
+def test_encodings_that_browsers_do_not_guess(text: str, encoding: str, name: str) -> None:
+    assert guess_encoding((text * 9).encode(encoding, "ignore")) == name
+
+
+@pytest.mark.parametrize("sample", ["Für Ünique früh".encode(), "RÉSUMÉ McÉwan ¤ Punkt, 1¼in ¾ ¤".encode("latin-1")])
+def test_decoded_twice_or_fractions_are_not_latin_9(sample: bytes) -> None:
+    assert refine_guess("windows-1252", sample) == "windows-1252"
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,8 @@ ENCODINGS = {
 }
 """Encoding -> Python's codec and a text; windows-1258 has its letters with combining marks."""
 
-NOT_DETECTED = frozenset({"iso-8859-3", "iso-8859-14", "iso-8859-15", "iso-8859-16", "macintosh", "x-mac-cyrillic"})
-"""Encodings that browsers do not guess either: other encodings give the same bytes other letters."""
+NOT_DETECTED = frozenset({"iso-8859-3", "iso-8859-14", "iso-8859-16"})
+"""Encodings that browsers do not guess either: in others, which are used more, the same bytes are letters, too."""
 _REPEATS = 12  # of a text on its page: detectors count characters
 
 

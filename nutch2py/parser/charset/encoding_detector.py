@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.charset.encoding_names import decode, resolve_label
+from nutch2py.parser.charset.mac_encodings import refine_guess
 from nutch2py.parser.charset.prescan import sniff_label, xml_label
 from nutch2py.records.webpage import MetadataKey, WebPage
 from nutch2py.support.bounded_cache import bounded_cache
@@ -81,7 +82,8 @@ def guess_encoding(body: bytes, url: str | None = None) -> str | None:
     """Return the encoding guessed from bytes, None for ASCII.
 
     UTF-8 if valid except for few damaged bytes; UTF-16 and UTF-32 by their zero bytes; else the result of Firefox's
-    detector for 16 KiB from the first non-ASCII byte on. The domain of ``url`` is a hint.
+    detector for 16 KiB from the first non-ASCII byte on, or an encoding that it does not know. The domain of ``url``
+    is a hint.
     """
     if b"\0" in body[:_DETECT_BYTES] and (wide := _guess_utf16_or_utf32(body[:_DETECT_BYTES])):
         return wide
@@ -103,9 +105,10 @@ def _guess_iso_2022(body: bytes) -> str | None:
 def _guess_by_statistics(body: bytes, start: int, url: str | None) -> str | None:
     from chardetng_py import EncodingDetector as Detector
 
-    detector = Detector()
-    detector.feed(body[start : start + _SAMPLE_BYTES], last=start + _SAMPLE_BYTES >= len(body))
-    return resolve_label(detector.guess(tld=_top_level_domain(url), allow_utf8=False))
+    detector, sample = Detector(), body[start : start + _SAMPLE_BYTES]
+    detector.feed(sample, last=start + _SAMPLE_BYTES >= len(body))
+    name = resolve_label(detector.guess(tld=_top_level_domain(url), allow_utf8=False))
+    return name and refine_guess(name, sample)
 
 
 def _is_utf8(body: bytes) -> bool:
