@@ -301,7 +301,8 @@ class Crawl(CrawlReader):
 
         Args:
             folder: Folder for the files; it must be new or empty.
-            export_format: jsonl, csv, parquet (extra ``export``) or markdown (extra ``main-text``).
+            export_format: jsonl, csv, parquet (extra ``export``), markdown (extra ``main-text``), warc, cdxj (WARC with
+                an index) or wacz.
             fields: Names of columns, ``default`` or ``all``; empty for those of the format.
             where: Conditions such as ``lang=de`` or ``score>0.5``, all of which a page must meet.
             host: Only pages of this host.

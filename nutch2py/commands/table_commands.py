@@ -190,7 +190,7 @@ def _exporttable(args: Arguments, conf: Configuration) -> int:
 
 def _export_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the files, new or empty")
-    formats = ("jsonl", "csv", "parquet", "markdown")
+    formats = ("jsonl", "csv", "parquet", "markdown", "warc", "cdxj", "wacz")
     parser.add_argument("-format", "--format", choices=formats, default="jsonl", help="format of the files (jsonl)")
     parser.add_argument(
         "-fields", "--fields", default="", metavar="names", help="fields, separated by commas: names, default, all"
@@ -428,7 +428,7 @@ COMMANDS: dict[str, Command] = {
     "webgraph": Command("write the links between pages or hosts to a file", _webgraph_options, _webgraph),
     "mergedb": Command("copy tables of other stores into one", _mergedb_options, _mergedb),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
-    "export": Command("write pages as Parquet, JSON, CSV or Markdown", _export_options, _export),
+    "export": Command("write pages as Parquet, JSON, CSV, Markdown, WARC or WACZ", _export_options, _export),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
     "dueindex": Command("build the due index, which speeds up generate", _dueindex_options, _dueindex),

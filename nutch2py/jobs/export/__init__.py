@@ -1,4 +1,4 @@
-"""export: pages of the table as JSON lines, CSV, Parquet or Markdown, for data frames, archives and models.
+"""export: pages of the table as JSON lines, CSV, Parquet, Markdown, WARC or WACZ, for data frames, models and archives.
 
 Tasks write JSON lines on every runner (``export_job``); ``export_formats`` turns them into the files of a format.
 

@@ -6,6 +6,7 @@ the others are those of the search index or of Nutch 2's schema in lower case. d
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -29,6 +30,16 @@ from nutch2py.url.url_parts import domain_of_host, suffix_of_host
 _MAX_TIME = 253_402_300_799_999  # ms since 1970: the end of the year 9999
 _ON_REQUEST = frozenset({"inlinks", "headers", "markdown", "content"})  # large, or costly
 _REDIRECTS = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
+_HTTP_STATUS: dict[int, int] = {
+    ProtocolStatusCode.SUCCESS: 200,
+    ProtocolStatusCode.MOVED: 301,
+    ProtocolStatusCode.TEMP_MOVED: 302,
+    ProtocolStatusCode.NOTMODIFIED: 304,
+    ProtocolStatusCode.GONE: 400,
+    ProtocolStatusCode.ACCESS_DENIED: 401,
+    ProtocolStatusCode.NOTFOUND: 404,
+}
+_QUOTED_STATUS = re.compile("Http(?: code=|: )([1-9][0-9]{2})(?![0-9])")
 _TIME_FIELDS: tuple[RecordField, ...] = (
     WebPage.fetch_time,
     WebPage.prev_fetch_time,
@@ -124,6 +135,18 @@ def _redirect(row: ExportedPage) -> str | None:
     return _text(status.args[0]) if status is not None and status.code in _REDIRECTS and status.args else None
 
 
+def _fetch_status(row: ExportedPage) -> int | None:
+    """Return the HTTP status code that a protocol status stands for; messages of the fetcher quote that of errors."""
+    status = row.page.protocol_status
+    if status is None:
+        return None
+    if status.code in (ProtocolStatusCode.EXCEPTION, ProtocolStatusCode.GONE):
+        quoted = _QUOTED_STATUS.match(status.args[0]) if status.args else None
+        if quoted is not None:
+            return int(quoted[1])
+    return _HTTP_STATUS.get(status.code)
+
+
 def _depth(row: ExportedPage) -> int | None:
     text = row.page.markers.get(Mark.DISTANCE) or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
@@ -192,6 +215,13 @@ def _build_columns() -> list[Column]:
             (page.fetch_interval,),
             lambda row: row.page.fetch_interval,
             "Seconds between two fetches.",
+        ),
+        Column(
+            "fetch_status",
+            "int32",
+            (page.protocol_status,),
+            _fetch_status,
+            "HTTP status code of the last fetch; 301 and 302 stand for every permanent and temporary redirect.",
         ),
         Column("fetch_redirect", text, (page.protocol_status,), _redirect, "The target of a redirect."),
         Column(

@@ -13,10 +13,11 @@ from typing import Any, BinaryIO
 
 import orjson
 
+from nutch2py.jobs.export.archive_writer import ARCHIVE_FORMATS
 from nutch2py.jobs.export.arrow_tables import write_parquet
 from nutch2py.jobs.export.markdown_chunks import split_markdown
 
-EXPORT_FORMATS = ("jsonl", "csv", "parquet", "markdown")
+EXPORT_FORMATS = ("jsonl", "csv", "parquet", "markdown", *ARCHIVE_FORMATS)
 """Formats of an export."""
 MARKDOWN_COLUMNS = ("url", "title", "lang", "fetch_time", "signature", "markdown")
 """Columns of Markdown: all but the last are its front matter."""
@@ -28,7 +29,7 @@ def write_part(export_format: str, source: Path, target_dir: Path, columns: Sequ
     """Write the files of a part; return their number.
 
     Args:
-        export_format: One of :data:`EXPORT_FORMATS`.
+        export_format: One of :data:`EXPORT_FORMATS` that is no archive.
         source: JSON lines of a task, which are moved or deleted.
         target_dir: Folder of the export.
         columns: Names of the columns.

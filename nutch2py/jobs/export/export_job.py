@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ import orjson
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError, StoreError, UsageError
 from nutch2py.indexer.filters.index_basic import page_fetch_time
+from nutch2py.jobs.export.archive_writer import ARCHIVE_COLUMNS, ARCHIVE_FORMATS, ArchiveWriter, has_response
 from nutch2py.jobs.export.arrow_tables import require_pyarrow
 from nutch2py.jobs.export.export_columns import (
     CSV_DEFAULT_COLUMNS,
@@ -52,6 +53,8 @@ MANIFEST_NAME = "export.json"
 """The file that completes an export."""
 _TIME_FIELDS: frozenset[RecordField] = frozenset(EXPORT_COLUMNS["fetch_time"].fields)
 _COUNTER_GROUP = "export"
+_TASKS_NAME = ".tasks"
+"""Folder for temporary files in the folder of the export; the export that creates it owns both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +66,14 @@ class ExportParameters(JobParameters):
         conditions: Conditions that a page must meet, as texts (:class:`RowCondition`).
         all_rows: Select rows of every status instead of fetched pages.
         changed_since: Select pages that were fetched at or after this time, ms since 1970; 0: all.
+        with_response: Select only rows that hold a response, for archives.
     """
 
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     conditions: tuple[str, ...] = ()
     all_rows: bool = False
     changed_since: int = 0
+    with_response: bool = False
     ranges: ClassVar = {"changed_since": NON_NEGATIVE}
 
 
@@ -123,7 +128,8 @@ class RowExporter:
         row = ExportedPage.from_row(key, page, partial(self._render, key, page))
         if not all(each.is_met(row) for each in self._conditions):
             return "not_selected"
-        return {column.name: value for column in self._columns if (value := column.value(row)) is not None}
+        values = {column.name: value for column in self._columns if (value := column.value(row)) is not None}
+        return "no_response" if parameters.with_response and not has_response(values) else values
 
     def _render(self, key: str, page: WebPage) -> str | None:
         return None if self._markdown is None else self._markdown.render(key, page)
@@ -177,6 +183,10 @@ def make_parameters(
         if fields:
             raise UsageError("-format markdown has the fields of its front matter: leave out -fields")
         columns: tuple[str, ...] = ("url", "url_host_name", *MARKDOWN_COLUMNS[1:])
+    elif export_format in ARCHIVE_FORMATS:
+        if fields:
+            raise UsageError(f"-format {export_format} holds responses, which have no fields: leave out -fields")
+        columns = tuple(name for name in ARCHIVE_COLUMNS if export_format == "wacz" or name not in ("title", "text"))
     elif export_format in (*EXPORT_FORMATS, "arrow"):
         columns = select_columns(fields, CSV_DEFAULT_COLUMNS if export_format == "csv" else DEFAULT_COLUMNS)
     else:
@@ -184,7 +194,10 @@ def make_parameters(
     if any(RowCondition.parse(text).column == "status" for text in where):
         all_rows = True
     since = changed_since if isinstance(changed_since, int) else _read_since(str(changed_since))
-    return ExportParameters(columns=columns, conditions=tuple(where), all_rows=all_rows, changed_since=since)
+    return ExportParameters(
+        columns=columns, conditions=tuple(where), all_rows=all_rows, changed_since=since,
+        with_response=export_format in ARCHIVE_FORMATS,
+    )  # fmt: skip
 
 
 def _read_since(text: str) -> int:
@@ -244,7 +257,8 @@ def export_pages(
     with open_job(conf, READ) as tables:
         store = tables.store
     is_new = _create_folder(target_dir)
-    raw_dir = target_dir / ".tasks"
+    temp_dir = target_dir / _TASKS_NAME
+    raw_dir = temp_dir / "output"
     query = TableQuery(exporter.fields, host_range(host.lower()) if host else KeyRange())
     started = now_ms()
     log_line(f"Export: starting, {export_format} in {target_dir}")
@@ -261,9 +275,13 @@ def export_pages(
             found.pages = found.skipped.pop("pages", 0)
             if unreadable := result.count("table", ROWS_UNREADABLE_COUNTER):
                 found.skipped["unreadable"] = unreadable
-            for part in sorted(raw_dir.glob("part-*")) if raw_dir.is_dir() else ():
-                found.files += write_part(export_format, part, target_dir, parameters.columns, chunk_tokens)
-            shutil.rmtree(raw_dir, ignore_errors=True)
+            parts = sorted(raw_dir.glob("part-*")) if raw_dir.is_dir() else []
+            if export_format in ARCHIVE_FORMATS:
+                found.files += _write_archive(conf, export_format, parts, target_dir, temp_dir)
+            else:
+                for part in parts:
+                    found.files += write_part(export_format, part, target_dir, parameters.columns, chunk_tokens)
+            shutil.rmtree(temp_dir, ignore_errors=True)
             _write_manifest(target_dir, export_format, parameters, found, started)
     except OSError as error:
         remove_output(target_dir, is_new=is_new)
@@ -276,12 +294,36 @@ def export_pages(
     return found
 
 
+def _write_archive(
+    conf: Configuration, export_format: str, parts: Sequence[Path], target_dir: Path, temp_dir: Path
+) -> int:
+    """Write the archive of all parts, which are deleted; return the number of its files."""
+    with ArchiveWriter(conf, export_format, target_dir, temp_dir) as writer:
+        for part in parts:
+            with part.open("rb") as lines:
+                writer.add_rows(lines)
+            part.unlink()
+        writer.finish()
+    return writer.files
+
+
 def _create_folder(target_dir: Path) -> bool:
-    """Create the folder, or check that it is empty; return whether it is new."""
+    """Create the folder, or check that it is empty; return whether it is new.
+
+    Of two exports that start at once, one creates the folder for temporary files; the other finds the folder in use.
+    """
+    is_new = False
     try:
-        is_new = not target_dir.exists()
-        target_dir.mkdir(parents=True, exist_ok=True)
+        target_dir.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            target_dir.mkdir()
+            is_new = True
         is_used = any(target_dir.iterdir())
+        try:
+            if not is_used:
+                (target_dir / _TASKS_NAME).mkdir()
+        except FileExistsError:
+            is_used = True
     except (FileExistsError, NotADirectoryError):
         raise InputError(f"{target_dir} is not a folder: name one that does not exist or is empty") from None
     except OSError as error:
@@ -315,6 +357,7 @@ _REASONS = {
     "not_fetched": "not fetched (-all has them)",
     "unchanged": "not fetched since",
     "not_selected": "without a match for -where",
+    "no_response": "without a stored response",
     "unreadable": "unreadable (checktable lists them)",
 }
 
