@@ -242,7 +242,7 @@ def test_every_page_of_recorded_crawl_is_in_archive(conf: Configuration, recordi
     expected = {
         url: page.content
         for url, page in rows.pages(conf).items()
-        if page.status in (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED)
+        if page.status in (CrawlStatus.FETCHED, CrawlStatus.NOTMODIFIED) and page.content is not None
     }
     assert found.keys() == expected.keys()
     for url, record in found.items():

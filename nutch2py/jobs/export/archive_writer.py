@@ -142,10 +142,10 @@ class ArchiveWriter:
             if truncated:
                 headers.append(("WARC-Truncated", truncated))
             headers.append(("Content-Type", "application/http; msgtype=response"))
-            kind, block = "response", (head, content)
+            kind, block = "response", [head, content]
             original = self._digests.get(digest) if content else None
             if original is not None:
-                kind, block = "revisit", (head,)
+                kind, block = "revisit", [head]
                 headers += [
                     ("WARC-Profile", IDENTICAL_PROFILE),
                     ("WARC-Refers-To-Target-URI", original[0]),
@@ -156,7 +156,7 @@ class ArchiveWriter:
                 if len(self._digests) > _MAX_DIGESTS:
                     self._digests.popitem(last=False)
         else:
-            kind, block = "resource", (content,)
+            kind, block = "resource", [content]
             headers.append(("Content-Type", media_type or "application/octet-stream"))
         record = make_record(kind, headers, *block)
         file = self._open_warc()
