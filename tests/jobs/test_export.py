@@ -165,6 +165,8 @@ def test_conditions_select_rows(small: Configuration, tmp_path: Path, where: lis
         ({"where": ["score>much"]}, "'much' is not a number"),
         ({"where": ["depth=1.5"]}, "'1.5' is not a whole number"),
         ({"where": ["depth~1"]}, "is not a regular expression"),
+        ({"where": ["status=2"]}, "'2' is not a status: give one of unfetched, fetched, gone"),
+        ({"where": ["status!=status_fetched"]}, "'status_fetched' is not a status"),
         ({"where": ["url~("]}, "is not a regular expression"),
         ({"where": ["fetch_time>yesterday"]}, "is not a date or time"),
         ({"fields": ["url", "wrong"]}, "'wrong' is not a field of an export"),

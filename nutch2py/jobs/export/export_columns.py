@@ -21,13 +21,15 @@ from nutch2py.parser.filters.language_identifier import LANGUAGE_KEY
 from nutch2py.parser.html.main_text import MAIN_TEXT_KEY
 from nutch2py.records.cells import decode_text
 from nutch2py.records.record import RecordField
-from nutch2py.records.webpage import Mark, MetadataKey, ProtocolStatusCode, WebPage
+from nutch2py.records.webpage import CrawlStatus, Mark, MetadataKey, ProtocolStatusCode, WebPage
 from nutch2py.support.formatting import valid_utf8
 from nutch2py.url.java_url import parse_url
 from nutch2py.url.keys import url_or_key
 from nutch2py.url.url_parts import domain_of_host, suffix_of_host
 
 _MAX_TIME = 253_402_300_799_999  # ms since 1970: the end of the year 9999
+STATUS_VALUES = ("", *(status.name.lower() for status in CrawlStatus))
+"""Values of the column ``status``, and "" for none."""
 _ON_REQUEST = frozenset({"inlinks", "headers", "markdown", "content"})  # large, or costly
 _REDIRECTS = (ProtocolStatusCode.MOVED, ProtocolStatusCode.TEMP_MOVED)
 _HTTP_STATUS: dict[int, int] = {

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from nutch2py.errors import UsageError
-from nutch2py.jobs.export.export_columns import EXPORT_COLUMNS, ExportedPage
+from nutch2py.jobs.export.export_columns import EXPORT_COLUMNS, STATUS_VALUES, ExportedPage
 
 _CONDITION = re.compile(r"\s*([A-Za-z_]+)\s*(!~|!=|<=|>=|=|<|>|~)(.*)", re.DOTALL)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -58,6 +58,8 @@ class RowCondition(NamedTuple):
         if column is None or column.type not in ("string", "int32", "int64", "float32", "timestamp"):
             names = [each.name for each in EXPORT_COLUMNS.values() if each.type not in ("links", "headers", "binary")]
             raise UsageError(f"-where {text!r}: {name!r} is not a field to compare: give one of {', '.join(names)}")
+        if name == "status" and operator in ("=", "!=") and value not in STATUS_VALUES:
+            raise UsageError(f"-where {text!r}: {value!r} is not a status: give one of {', '.join(STATUS_VALUES[1:])}")
         try:
             return cls(name, operator, _parse_value(column.type, operator, value))
         except (ValueError, re.error) as error:
