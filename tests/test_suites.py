@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.suites import tika, w3lib
+from tests.suites import mupdf, tika, w3lib
 from tests.suites.__main__ import main, suites
 from tests.suites.suite import Case, Goal, report
 
@@ -57,6 +57,11 @@ def test_expectations_of_tika_tests_are_extracted() -> None:
     assert [*found] == [("a.doc", "one // two"), ("a.doc", "xy"), ("b.doc", "four")]
     assert tika.reason("testOCR.jpg")
     assert not tika.reason("testWORD.docx")
+
+
+def test_letters_are_compared_in_any_form_and_case() -> None:
+    assert mupdf.letters("Oﬃce １, ") == mupdf.letters("office1")
+    assert mupdf.letters("aab") - mupdf.letters("ab") == {"a": 1}
 
 
 def test_every_suite_has_aims_and_help(capsys: pytest.CaptureFixture[str]) -> None:
