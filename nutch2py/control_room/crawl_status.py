@@ -11,6 +11,7 @@ from nutch2py.joblog.crawl_overview import Overview
 from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import MAX_DUE_COUNT, TableStats
 from nutch2py.jobs.locking.lock_scopes import CHANGING_JOBS
+from nutch2py.jobs.monitoring.counter_totals import CounterTotals
 from nutch2py.jobs.monitoring.skip_reasons import SkippedUrls
 from nutch2py.support.formatting import format_compact, format_duration, format_number, format_percent
 
@@ -62,13 +63,16 @@ def key_numbers(
             yield KeyNumber("Due", least + format_number(table_stats.due), "now")
     if overview is not None and overview.host_count:
         yield KeyNumber("Hosts", format_number(overview.host_count))
-    fetch = next((entry for entry in entries if entry.job == "fetch"), None)
+    fetch, totals = next(
+        ((each, sums) for each in entries if each.job == "fetch" and (sums := sum_counters([each])).attempted_count),
+        (None, CounterTotals()),
+    )
     if fetch is not None:
-        totals = sum_counters([fetch])
         rate = 60_000 * totals.attempted_count / max(finish_time(fetch) - fetch.start_time, 1000)
         yield KeyNumber("URLs per minute", format_compact(rate), "last fetch")
-    if rounds:
-        last = rounds[-1].totals
+    fetched_rounds = [each for each in rounds if each.totals.attempted_count]
+    if fetched_rounds:
+        last = fetched_rounds[-1].totals
         detail = f"of {format_number(last.attempted_count)} URLs, last round"
         yield KeyNumber("Failed", format_number(last.unsuccessful_count), detail)
 

@@ -9,7 +9,7 @@ import pytest
 
 from nutch2py.control_room import activity
 from nutch2py.control_room.crawl_charts import draw_errors_over_time, draw_round_durations
-from nutch2py.control_room.crawl_status import crawl_state, estimate_frontier, find_attention
+from nutch2py.control_room.crawl_status import crawl_state, estimate_frontier, find_attention, key_numbers
 from nutch2py.control_room.round_stats import OTHER_TIME, group_rounds
 from nutch2py.control_room.templates import render_template
 from nutch2py.joblog.job_entry import JobEntry, JobState, QueueState
@@ -145,6 +145,21 @@ def test_attention_lists_failed_job_before_fixable_reasons() -> None:
     assert [each.is_error for each in found] == [True, False, False]
     assert found[0].job_id == failed.id
     assert find_attention([fetch(BEGAN)], skipped[:1]) == []
+
+
+def test_key_numbers_are_those_of_last_fetch_with_result() -> None:
+    log = [
+        replace(fetch(BEGAN + HOUR, batch="c"), state=JobState.RUNNING, finish_time=None),
+        fetch(BEGAN, 2, FetcherStatus={"SUCCESS": 60, "EXCEPTION": 4}),
+    ]
+    found = {
+        each.label: (each.value, each.detail) for each in key_numbers(stats(150, 60), None, group_rounds(log), log)
+    }
+    assert found["Pages"][0] == "150"
+    assert (found["Fetched"], found["Not fetched yet"]) == (("60", "40 %"), ("90", "60 %"))
+    assert found["URLs per minute"] == ("32", "last fetch")
+    assert found["Failed"] == ("4", "of 64 URLs, last round")
+    assert [*key_numbers(None, None, [], [])] == []
 
 
 def test_each_cell_of_list_has_header_of_its_column() -> None:
