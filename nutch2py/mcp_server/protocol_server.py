@@ -15,7 +15,7 @@ from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact
 from nutch2py.errors import NutchError
 from nutch2py.mcp_server.crawl_tools import TOOLS, CrawlTool, CrawlTools, ToolCall
-from nutch2py.mcp_server.tool_schemas import MAX_PAGE_CHARACTERS, PageText, ToolArguments, ToolResult
+from nutch2py.mcp_server.tool_schemas import MAX_PAGE_CHARACTERS, JobList, PageText, ToolArguments, ToolResult
 from nutch2py.mcp_server.untrusted_text import NOTICE, clean_page_text, mark_untrusted
 from nutch2py.rest.access.tokens import Caller, Role
 from nutch2py.rest.context import RestContext
@@ -77,20 +77,21 @@ class ProtocolHandlers:
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r:.100}: {', '.join(_TOOLS)}")
         caller, address = self._find_caller(request)
-        try:
-            result = await self._run(tool, caller, params.arguments or {})
-        except (NutchError, msgspec.MsgspecError, OSError) as error:
-            message, status, answer = self._describe(error), int(HTTPStatus.BAD_REQUEST), None
-        else:
-            message, status, answer = "", int(HTTPStatus.OK), _build_answer(result)
-        if tool.modifies:
-            detail = message or str(params.arguments)
-            audit_log = self._tools.context.audit_log
-            await self._tools.authorizer.thread_limit.run(
-                audit_log.record, caller.name, address, "MCP", tool.name, status, detail
-            )
-        if answer is None:
-            return types.CallToolResult(content=[types.TextContent(type="text", text=message)], is_error=True)
+        with anyio.CancelScope(shield=tool.modifies):  # a cancelled change is in the audit log, too
+            try:
+                result = await self._run(tool, caller, params.arguments or {})
+            except (NutchError, msgspec.MsgspecError, OSError) as error:
+                message, status = self._describe(error), HTTPStatus.BAD_REQUEST
+                text = types.TextContent(type="text", text=message)
+                answer = types.CallToolResult(content=[text], is_error=True)
+            else:
+                ids = [job.id for job in result.jobs] if isinstance(result, JobList) else []
+                message, status, answer = f"{', '.join(ids)} {params.arguments}", HTTPStatus.OK, _build_answer(result)
+            if tool.modifies:
+                record = self._tools.context.audit_log.record
+                await self._tools.authorizer.thread_limit.run(
+                    record, caller.name, address, "MCP", tool.name, int(status), message
+                )
         return answer
 
     async def _run(self, tool: CrawlTool, caller: Caller, arguments: dict[str, Any]) -> ToolResult:

@@ -23,7 +23,7 @@ from nutch2py.fetcher.signatures.key_directory import build_directory
 from nutch2py.fetcher.signatures.request_signer import RequestSigner
 from nutch2py.fetcher.signatures.signing_keys import OVERLAP_SECONDS, KeyFile, SigningKey, choose_key
 from nutch2py.records.webpage import CrawlStatus
-from tests.fetcher.conftest import Crawl
+from tests.fetcher.conftest import Crawl, loopback
 from tests.site.certificate import self_signed
 from tests.site.server import Reply, ScriptedSite
 
@@ -119,6 +119,17 @@ def test_handle_that_signed_sends_no_signature_over_http(
     assert not [name for request in plain.seen for name in request.headers if name.lower().startswith("signature")]
 
 
+def test_handler_that_does_not_sign_is_reported(
+    key_file: KeyFile, tls_site: ScriptedSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tls_site.on("/p", Reply(body=b"<p>text"))
+    conf = loopback(tmp_path, fetcher_download_handler="aiohttp", http_signature_agent=AGENT)
+    conf.set("http.signature.key.file", str(key_file.path))
+    Crawl(conf)(tls_site.url("/p", "a.test"))
+    assert "requests are not signed: http.signature.key.file needs" in capsys.readouterr().err
+    assert not [name for request in tls_site.seen for name in request.headers if name.lower().startswith("signature")]
+
+
 def test_wrong_expired_and_changed_signatures_are_rejected(key_file: KeyFile) -> None:
     keys, now = key_file.read(), time.time()
     signer = RequestSigner(keys, AGENT)
@@ -136,11 +147,11 @@ def test_wrong_expired_and_changed_signatures_are_rejected(key_file: KeyFile) ->
         verify(url, as_headers(late.header_lines(url)), keys)
 
 
-def test_thousand_signatures_are_verified(key_file: KeyFile) -> None:
+def test_signatures_for_many_hosts_are_verified(key_file: KeyFile) -> None:
     keys = key_file.read()
     signer = RequestSigner(keys, AGENT)
-    urls = [f"https://host{number}.example.org:{1 + 13 * number}/{number}" for number in range(1000)]
-    assert len({verify(url, as_headers(signer.header_lines(url)), keys).nonce for url in urls}) == 1000
+    urls = [f"https://host{number}.example.org:{1 + 13 * number}/{number}" for number in range(250)]
+    assert len({verify(url, as_headers(signer.header_lines(url)), keys).nonce for url in urls}) == 250
 
 
 def test_rotation_publishes_new_key_before_it_signs(key_file: KeyFile) -> None:
@@ -194,6 +205,19 @@ def test_key_file_that_others_can_read_is_rejected(key_file: KeyFile, mode: int)
     key_file.path.chmod(mode)
     with pytest.raises(ConfigurationError, match="can be read by others: chmod 600"):
         key_file.read()
+
+
+@pytest.mark.parametrize("path", ["/proc/keys.json", "/dev/null/keys.json"])
+def test_key_file_that_cannot_be_written_is_reported(path: str) -> None:
+    for change in (KeyFile(Path(path)).create, KeyFile(Path(path)).replace):
+        with pytest.raises(InputError, match=f"cannot write {path}: .*: correct http.signature.key.file"):
+            change()
+
+
+@pytest.mark.parametrize("path", [".", "/dev/null"])
+def test_key_file_that_is_no_file_is_reported(path: str) -> None:
+    with pytest.raises(ConfigurationError, match="is not a file of nutch2py botkey"):
+        KeyFile(Path(path)).read()
 
 
 @pytest.mark.parametrize(

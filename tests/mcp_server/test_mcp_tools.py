@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from html import escape
@@ -18,11 +19,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from nutch2py.conf.configuration import Configuration
+from nutch2py.errors import InputError
 from nutch2py.mcp_server.crawl_tools import TOOLS
 from nutch2py.mcp_server.protocol_server import create_local_server, page_uri
 from nutch2py.mcp_server.untrusted_text import NOTICE
 from nutch2py.records.webpage import CrawlStatus, ProtocolStatus, ProtocolStatusCode, WebPage
 from nutch2py.rest.access.tokens import Role, add_token
+from nutch2py.rest.context import RestContext
 from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
@@ -242,7 +245,38 @@ def test_started_crawl_is_watched_and_stopped(filled: Configuration, silent: str
     assert running["job"]["state"] == "running"
     assert ended["job"]["state"] == "stopped"
     assert [job["id"] for job in jobs["jobs"]] == [ended["job"]["id"]]
-    assert '"MCP"' in (Path(filled.get("rest.folder")) / "audit.log").read_text(encoding="utf-8")
+    assert f'"detail":"{ended["job"]["id"]} ' in audit_log(filled)
+
+
+def audit_log(conf: Configuration) -> str:
+    path = Path(conf.get("rest.folder")) / "audit.log"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_cancelled_start_of_crawl_is_in_audit_log(
+    filled: Configuration, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    started, release = threading.Event(), threading.Event()
+
+    def start(*_: object) -> None:
+        started.set()
+        release.wait(60)
+        raise InputError(f"started in spite of that, {mode}")
+
+    monkeypatch.setattr(RestContext, "start_job", start)
+
+    async def act(client: Client) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "start_crawl", {"seeds": ["http://a.org/"]})
+            await anyio.to_thread.run_sync(started.wait)
+            group.cancel_scope.cancel()
+            release.set()
+        with anyio.fail_after(30):
+            while f"started in spite of that, {mode}" not in audit_log(filled):
+                await anyio.sleep(0.01)
+
+    locally(filled, act, Role.RUN, mode)
 
 
 @pytest.fixture(scope="module")

@@ -83,6 +83,11 @@ class ScrapyTransport:
             transport_settings.handler_path == PYCURL_HANDLER,
             transport_settings.is_scrapy_mode,
         )
+        if http.signer is not None and not self._uses_pycurl:
+            warn(
+                "requests are not signed: http.signature.key.file needs fetcher.download.handler = pycurl; "
+                f"{transport_settings.handler_path} sends them"
+            )
         self._crawler, self._time_limit = crawler, transport_settings.time_limit
         self._engine_download, self._request_class = engine.download_async, Request
         self._handlers = engine.downloader.handlers

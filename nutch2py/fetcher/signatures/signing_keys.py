@@ -6,8 +6,10 @@ import base64
 import binascii
 import hashlib
 import json
+import stat
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -110,13 +112,14 @@ class KeyFile:
         """Return the keys; raise ConfigurationError for a file that is missing, open to others, or malformed."""
         try:
             status = self.path.stat()
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
+                message = f"{self.path} (http.signature.key.file) is not a file of nutch2py botkey"
+                raise ConfigurationError(f"{message}: correct the property")
             if status.st_mode & 0o077:
                 raise ConfigurationError(
                     f"{self.path} (http.signature.key.file) can be read by others: chmod 600 {self.path}; if somebody "
                     "may have read it, make a new key: nutch2py botkey -replace"
                 )
-            if status.st_size > _MAX_FILE_BYTES:
-                raise ConfigurationError(f"{self.path} (http.signature.key.file) is not a file of nutch2py botkey")
             text = self.path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "not text"
@@ -161,22 +164,21 @@ class KeyFile:
             self._write([key])
         return key
 
-    def _lock(self) -> Any:
+    @contextmanager
+    def _lock(self) -> Iterator[None]:
+        """Exclude other changes of the file; raise InputError when it cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            return file_lock(self.path.with_name(f"{self.path.name}.lock"))
+            with file_lock(self.path.with_name(f"{self.path.name}.lock")):
+                yield
         except OSError as error:
             raise_disk_error(error, self.path)
-            raise InputError(f"cannot write {self.path}: {error.strerror}") from error
+            raise InputError(f"cannot write {self.path}: {error.strerror}: correct http.signature.key.file") from error
 
     def _write(self, keys: Iterable[SigningKey]) -> None:
         members = [{**key.public_jwk(), "d": encode_base64url(key.seed)} for key in keys]
-        try:
-            with replace_file(self.path, mode=0o600) as file:
-                file.write(json.dumps({"keys": members}, indent=1).encode() + b"\n")
-        except OSError as error:
-            raise_disk_error(error, self.path)
-            raise InputError(f"cannot write {self.path}: {error.strerror}") from error
+        with replace_file(self.path, mode=0o600) as file:
+            file.write(json.dumps({"keys": members}, indent=1).encode() + b"\n")
 
 
 def choose_key(keys: Sequence[SigningKey], now: float) -> SigningKey | None:
