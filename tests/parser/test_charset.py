@@ -119,6 +119,7 @@ def test_detection_precedes_labels_when_configured() -> None:
         ("Der Fluss fließt durch die schöne Stadt, und die Bäume blühen. ", "mac-roman", "macintosh"),
         ("Le café où l'élève a mangé, à côté de la forêt près du château. ", "mac-roman", "macintosh"),
         ("Река течёт через город и впадает в море у старой крепости моя. ", "mac-cyrillic", "x-mac-cyrillic"),
+        ("РЕКА Течёт Через Город И ВПАДАЕТ в Море у старой КРЕПОСТИ. ", "mac-cyrillic", "x-mac-cyrillic"),
         ("Le cœur coûte 5 €. ", "iso8859-15", "iso-8859-15"),
         ("Une œuvre créée à l'époque, très appréciée. ", "iso8859-15", "iso-8859-15"),
         # of these encodings, whatever stands next to their letters

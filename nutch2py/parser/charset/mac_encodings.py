@@ -11,11 +11,11 @@ from functools import cache
 
 from nutch2py.parser.charset.encoding_names import decode
 
-_MAC_ENCODINGS = {"windows-1252": "macintosh", "windows-1251": "x-mac-cyrillic"}
+_MAC_ENCODINGS = {"windows-1252": ("macintosh", "x-mac-cyrillic"), "windows-1251": ("x-mac-cyrillic",)}
 _MIN_ODD, _MIN_RATIO = 4, 8  # odd words of a text, and how many times more they are than in the other encoding
 _NEUTRAL = frozenset("\xa0\xad·’‘“”„«»–—…´`¨°ºª®©™²³¹§¶•")  # also stand next to letters
 _BETWEEN_ONLY = frozenset("§®©™¶°ºª•²³¹")  # of those, never between two letters of a word
-_ODD_WORD = re.compile(rb"[al]U|[alAU]s|(?<=[al])b(?=[al])|c")
+_ODD_WORD = re.compile(rb"[al]U|kK|[alAUkK]s|(?<=[alk])b(?=[alk])|[alAU][kK]|[kK][alAU]|c")
 # euro sign by an amount, and the ligature oe: in windows-1252 the currency sign and fractions
 _LATIN_9 = re.compile(
     rb"[0-9][ \xa0]?\xa4(?![A-Za-z\x80-\xff])|(?<![A-Za-z\x80-\xff])\xa4[ \xa0]?[0-9]"
@@ -26,10 +26,10 @@ _CONTROLS = re.compile(rb"[\x80-\x9f]")
 
 def refine_guess(name: str, sample: bytes) -> str:
     """Return the guessed encoding ``name``, or the one in whose reading a text has clearly fewer odd words."""
-    other = _MAC_ENCODINGS.get(name)
-    if other is not None:
-        odd = _count_odd_words(name, sample)
-        if odd >= _MIN_ODD and odd >= _MIN_RATIO * _count_odd_words(other, sample):
+    others = _MAC_ENCODINGS.get(name, ())
+    if others and (odd := _count_odd_words(name, sample)) >= _MIN_ODD:
+        least, other = min((_count_odd_words(other, sample), other) for other in others)
+        if odd >= _MIN_RATIO * least:
             return other
     if name == "windows-1252" and not _CONTROLS.search(sample) and _LATIN_9.search(sample):
         return "iso-8859-15"
@@ -44,8 +44,8 @@ def _count_odd_words(name: str, sample: bytes) -> int:
 def _classes(name: str) -> bytes:
     """Return the class of each byte in an encoding.
 
-    Letters of ASCII are ``a`` and ``A``, others ``l`` and ``U``; symbols are ``s``, those that follow words ``b``,
-    control characters ``c``, everything else is a space.
+    Letters of ASCII are ``a`` and ``A``, other Latin ones ``l`` and ``U``, those of other scripts ``k`` and ``K``;
+    symbols are ``s``, those that follow words ``b``, control characters ``c``, everything else is a space.
     """
     return bytes(ord(_classify(decode(bytes([byte]), name))) for byte in range(256))
 
@@ -55,7 +55,8 @@ def _classify(character: str) -> str:
     if character.isascii():
         return {"Ll": "a", "Lu": "A"}.get(category, " ")
     if category in ("Ll", "Lu"):
-        return "l" if category == "Ll" else "U"
+        classes = "lU" if unicodedata.name(character).startswith("LATIN") else "kK"
+        return classes[category == "Lu"]
     if character in _NEUTRAL:
         return "b" if character in _BETWEEN_ONLY else " "
     return "c" if category == "Cc" or character == "\ufffd" else "s"
