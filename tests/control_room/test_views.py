@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["axe", "chrome"]
 PATHS = (
-    "crawl", "crawl/activity", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/host?name={HOST}", "crawl/page",
-    "crawl/new", "crawl/doctor", "crawl/search-quality",
+    "crawl", "crawl/activity?range=all", "crawl/jobs", "crawl/rounds", "crawl/hosts", f"crawl/host?name={HOST}",
+    "crawl/page", "crawl/new", "crawl/doctor", "crawl/search-quality",
     *(f"crawl/page?url=http://{HOST}/p{number}" for number in (3, 7)),
     *(f"crawl/job?id={entries()[number].id}" for number in (0, 3)),
 )  # fmt: skip
@@ -143,6 +143,14 @@ def test_pages_work_without_scripts_and_with_keyboard(chrome: Browser, room: str
 def test_running_fetch_shows_queues(room: str) -> None:
     for path in ("crawl", "crawl/jobs", f"crawl/job?id={entries()[0].id}"):
         assert "1,204 queues, 50 active, errors: 31 HTTP status, 8 timeout" in text_of(room + path)
+
+
+def test_activity_of_empty_range_says_only_so(room: str) -> None:
+    text = text_of(f"{room}crawl/activity?range=1h")  # the simulated log is older
+    assert "No job ran in this time range. Choose a longer one." in text
+    assert "<figure" not in text
+    assert "No host has failed" not in text
+    assert 'range=1h" aria-current="true">Last hour</a>' in text
 
 
 def test_overview_charts_are_drawn_once(room: str, monkeypatch: pytest.MonkeyPatch) -> None:
