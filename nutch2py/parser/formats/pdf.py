@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections import Counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.parser.formats.document_parser import (
@@ -17,7 +17,8 @@ from nutch2py.parser.formats.document_parser import (
 )
 from nutch2py.parser.formats.embedded_documents import EmbeddedDocumentParser
 from nutch2py.parser.formats.pdf_limits import limit_pdf_content
-from nutch2py.parser.formats.pdf_text import PdfTextPage, read_page_text
+from nutch2py.parser.formats.pdf_text import read_page_text
+from nutch2py.parser.formats.pdf_types import PdfDocument, PdfPage, PdfTextPage
 from nutch2py.parser.formats.unpack_budget import PackageBudget, unpack_budget
 from nutch2py.records.webpage import WebPage
 
@@ -36,49 +37,6 @@ MAX_BOOKMARKS, _MAX_DEPTH = 10_000, 32
 """Bookmarks read, and levels of them."""
 MAX_LINK_SCAN_CHARS = 20_000_000
 """Characters searched for links in all: PDFium searches the whole page for each link."""
-
-
-class PdfPage(Protocol):
-    """A page: pypdfium2's ``PdfPage``."""
-
-    def get_textpage(self) -> PdfTextPage:
-        """Return the text of the page."""
-
-    def close(self) -> None:
-        """Free the page."""
-
-
-class PdfAttachment(Protocol):
-    """An embedded file: pypdfium2's ``PdfAttachment``."""
-
-    def get_name(self) -> str:
-        """Return the name of the file."""
-
-    def get_data(self) -> ctypes.Array[ctypes.c_char]:
-        """Return the content."""
-
-
-class PdfDocument(Protocol):
-    """A document: pypdfium2's ``PdfDocument``."""
-
-    formenv: object | None
-
-    def __getitem__(self, number: int) -> PdfPage: ...
-
-    def get_formtype(self) -> int:
-        """Return the kind of the form, ``FORMTYPE_NONE`` without one."""
-
-    def init_forms(self) -> None:
-        """Prepare the form of the document, before any page is read."""
-
-    def get_metadata_dict(self, *, skip_empty: bool) -> dict[str, str]:
-        """Return the document information."""
-
-    def count_attachments(self) -> int:
-        """Return the number of embedded files."""
-
-    def get_attachment(self, number: int) -> PdfAttachment:
-        """Return an embedded file."""
 
 
 class PdfParser(DocumentParser):

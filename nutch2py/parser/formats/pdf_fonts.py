@@ -11,10 +11,8 @@ import ctypes
 import struct
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from nutch2py.parser.formats.pdf_text import PdfTextPage
+from nutch2py.parser.formats.pdf_types import PdfTextPage
 
 # from glyph 3 on: ASCII, then the upper half of Mac Roman without its no-break space
 _STANDARD_ORDER = bytes([*range(0x20, 0x7F), *range(0x80, 0xCA), *range(0xCB, 0x100)]).decode("mac_roman")

@@ -14,9 +14,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from nutch2py.parser.formats.pdf_fonts import UnmappedCharacters
+from nutch2py.parser.formats.pdf_types import PdfTextPage
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _SPACE = re.compile(" ")
@@ -41,22 +42,6 @@ class PdfCharacter(NamedTuple):
     right: float
     bottom: float
     top: float
-
-
-class PdfTextPage(Protocol):
-    """The text of a page: pypdfium2's ``PdfTextPage``."""
-
-    def get_text_range(self, *, errors: str) -> str:
-        """Return the text in the order of the page's content."""
-
-    def get_text_bounded(self, left: float, bottom: float, right: float, top: float, errors: str) -> str:
-        """Return the text within a rectangle, in points."""
-
-    def count_chars(self) -> int:
-        """Return the number of characters, negative for an error."""
-
-    def close(self) -> None:
-        """Free the page."""
 
 
 def read_page_text(page: PdfTextPage) -> str:
