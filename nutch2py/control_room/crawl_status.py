@@ -73,7 +73,7 @@ def key_numbers(
     fetched_rounds = [each for each in rounds if each.totals.attempted_count]
     if fetched_rounds:
         last = fetched_rounds[-1].totals
-        detail = f"of {format_number(last.attempted_count)} URLs, last round"
+        detail = f"of {format_number(last.attempted_count)} URL{'s' * (last.attempted_count != 1)}, last round"
         yield KeyNumber("Failed", format_number(last.unsuccessful_count), detail)
 
 

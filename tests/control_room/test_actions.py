@@ -128,6 +128,21 @@ def test_crawl_that_fails_before_its_first_log_entry_is_shown(tmp_path: Path) ->
         assert "<button>Stop" not in reader.get("/crawl")
 
 
+def test_end_of_job_is_announced_on_open_page(chrome: Browser, axe: str, client: Client, silent: str) -> None:
+    assert post(client, "/crawl/new", seeds=silent)[0] == 303
+    job = client.get("/api/v1/jobs")[0]
+    with open_page(chrome, "phone") as page:
+        page.goto(f"{client.server.url}crawl")
+        page.wait_for_function("() => live.textContent === 'live' && document.querySelector('[data-job]')")
+        assert page.inner_text("#toasts") == ""
+        assert post(client, "/crawl/stop", id=job["id"])[0] == 303
+        page.wait_for_selector("#toasts a")
+        assert page.inner_text("#toasts") == "crawl has ended: show its result"
+        assert faults(page, axe) == []
+        page.click("#toasts a")
+        page.wait_for_url(f"**/crawl/job?id={job['id']}")
+
+
 def test_killed_crawl_is_not_shown_as_running(client: Client, silent: str) -> None:
     assert post(client, "/crawl/new", seeds=silent)[0] == 303
     job = client.get("/api/v1/jobs")[0]

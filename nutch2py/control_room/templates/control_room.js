@@ -1,4 +1,5 @@
 // Live updates: on each "change" event, fetch the open page and replace the elements marked data-live that differ.
+// A job that was started here and has ended is announced until the page is left.
 // Without this script, reload the page to see changes.
 "use strict";
 (() => {
@@ -7,6 +8,22 @@
   const status = document.getElementById("live");
   let updating = false, updateAgain = false;
 
+  const startedJobs = root => new Map([...root.querySelectorAll("[data-job]")].map(each => [each.dataset.job, each.dataset.name]));
+  let startedHere = startedJobs(document);
+
+  const announceEnded = page => {
+    const running = startedJobs(page);
+    for (const [id, name] of startedHere) {
+      if (running.has(id)) continue;
+      const toast = document.createElement("p"), link = document.createElement("a");
+      link.textContent = `${name} has ended: show its result`;
+      link.href = `/crawl/job?id=${encodeURIComponent(id)}`;
+      toast.append(link);
+      document.getElementById("toasts").append(toast);
+    }
+    startedHere = running;
+  };
+
   const update = async () => {
     if (updating) { updateAgain = true; return; }
     updating = true;
@@ -14,6 +31,7 @@
       const response = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (!response.ok && response.status !== 404) return;
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      announceEnded(page);
       for (const element of liveElements()) {
         const replacement = page.querySelector(`[data-live="${element.dataset.live}"]`);
         if (!replacement || replacement.innerHTML === element.dataset.was || element.contains(document.activeElement)) continue;
