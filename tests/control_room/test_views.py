@@ -176,6 +176,8 @@ def test_changes_appear_while_page_is_open(
         simulate(monkeypatch.setattr, [further, *log[1:]])
         page.wait_for_function("() => document.querySelector('article.running-job').textContent.includes('44,444')")
         assert page.evaluate("window.same")  # the page has not changed
+        assert page.evaluate("document.activeElement === document.querySelector('summary')")  # nor has the focus
+        assert page.locator("details.queues").get_attribute("open") is None  # it was closed
         assert page.console_lines == []  # type: ignore[attr-defined]
 
 

@@ -34,11 +34,14 @@
       announceEnded(page);
       for (const element of liveElements()) {
         const replacement = page.querySelector(`[data-live="${element.dataset.live}"]`);
-        if (!replacement || replacement.innerHTML === element.dataset.was || element.contains(document.activeElement)) continue;
+        const focused = document.activeElement, isTyping = element.contains(focused) && focused.tagName !== "SUMMARY";
+        if (!replacement || replacement.innerHTML === element.dataset.was || isTyping) continue;
         element.dataset.was = replacement.innerHTML;
+        const place = [...element.querySelectorAll("summary")].indexOf(focused);
         const open = [...element.querySelectorAll("details")].map(each => each.open);
         element.replaceChildren(...replacement.childNodes);
         element.querySelectorAll("details").forEach((each, number) => { each.open = open[number] || false; });
+        if (place >= 0) element.querySelectorAll("summary")[place]?.focus();
       }
     } catch {
       // The server is unavailable; EventSource reconnects.
