@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
@@ -195,31 +196,33 @@ def create_server(handlers: ProtocolHandlers) -> Server[Any]:
     )
 
 
-def create_local_server(conf: Configuration, role: Role) -> tuple[Server[Any], CrawlTools]:
-    """Return a server for one client, whose user runs it, and its services, which the caller closes."""
+@contextmanager
+def open_local_server(conf: Configuration, role: Role) -> Iterator[Server[Any]]:
+    """Yield a server for one client, whose user runs it."""
     conf = conf.copy()
     for name in ("rest.tokens.file", "search.keys.required"):  # of HTTP clients; this one has the role of its command
         conf.set(name, "")
-    tools = CrawlTools(Authorizer(RestContext(conf, is_local=True)))
-    caller = Caller("stdio", role)
-    return create_server(ProtocolHandlers(tools, lambda _: (caller, ""), is_operator=True)), tools
+    context = RestContext(conf, is_local=True)
+    tools, caller = CrawlTools(Authorizer(context)), Caller("stdio", role)
+    try:
+        yield create_server(ProtocolHandlers(tools, lambda _: (caller, ""), is_operator=True))
+    finally:
+        tools.close()
+        context.close_searchers()
+        if context.search_logger is not None:
+            context.search_logger.close()
 
 
 def serve_stdio(conf: Configuration, role: Role) -> int:
     """Serve one client over standard input and output until it closes them."""
     from mcp.server.stdio import stdio_server
 
-    server, tools = create_local_server(conf, role)
-
-    async def serve() -> None:
+    async def serve(server: Server[Any]) -> None:
         async with stdio_server() as (read_stream, write_stream):
             await server.run(read_stream, write_stream, server.create_initialization_options())
 
-    try:
-        with use_reporter(warnings_only_reporter()):
-            anyio.run(serve)
-    finally:
-        tools.close()
+    with use_reporter(warnings_only_reporter()), open_local_server(conf, role) as server:
+        anyio.run(serve, server)
     return 0
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,12 @@ from mcp.shared.exceptions import MCPError
 from nutch2py.conf.configuration import Configuration
 from nutch2py.errors import InputError
 from nutch2py.mcp_server.crawl_tools import TOOLS
-from nutch2py.mcp_server.protocol_server import create_local_server, page_uri
+from nutch2py.mcp_server.protocol_server import open_local_server, page_uri
 from nutch2py.mcp_server.untrusted_text import NOTICE
 from nutch2py.records.webpage import CrawlStatus, ProtocolStatus, ProtocolStatusCode, WebPage
 from nutch2py.rest.access.tokens import Role, add_token
 from nutch2py.rest.context import RestContext
+from nutch2py.search.search_log.search_log_store import open_log_store, read_searches
 from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
@@ -76,22 +76,13 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Configuration:
 Act = Callable[[Client], Awaitable[Any]]
 
 
-@asynccontextmanager
-async def local_client(conf: Configuration, role: Role, mode: str = "auto") -> AsyncIterator[Client]:
-    server, tools = create_local_server(conf, role)
-    try:
-        async with Client(server, mode=mode) as client:
-            yield client
-    finally:
-        tools.close()
-
-
 def locally(conf: Configuration, act: Act, role: Role = Role.READ, mode: str = "auto") -> Any:
     async def run() -> Any:
-        async with local_client(conf, role, mode) as client:
+        async with Client(server, mode=mode) as client:
             return await act(client)
 
-    return anyio.run(run)
+    with open_local_server(conf, role) as server:
+        return anyio.run(run)
 
 
 def text_of(result: Any) -> str:
@@ -213,6 +204,13 @@ def test_failed_call_is_tool_error_with_cause_and_repair(
     assert answer.is_error
     assert re.search(message, text_of(answer)), text_of(answer)
     assert str(Path(filled.get("rest.folder")).parent) not in text_of(answer)
+
+
+def test_searches_are_logged_when_local_server_ends(filled: Configuration) -> None:
+    conf = filled.copy()
+    conf.set("search.log", "true")
+    locally(conf, call("search", query="needle"), Role.SEARCH)
+    assert "needle" in [entry.search.query for entry in read_searches(open_log_store(conf))]
 
 
 def test_unknown_tool_is_protocol_error(filled: Configuration) -> None:
