@@ -29,6 +29,7 @@ from nutch2py.search.search_log.search_log_store import open_log_store, read_sea
 from nutch2py.server.http_server import HttpServer
 from nutch2py.table import open_store
 from nutch2py.url.keys import reverse_url
+from tests.processes import wait_until
 from tests.rest.conftest import silent
 from tests.server.conftest import fill
 from tests.server.running_server import serving
@@ -270,9 +271,7 @@ def test_cancelled_start_of_crawl_is_in_audit_log(
             await anyio.to_thread.run_sync(started.wait)
             group.cancel_scope.cancel()
             release.set()
-        with anyio.fail_after(30):
-            while f"started in spite of that, {mode}" not in audit_log(filled):
-                await anyio.sleep(0.01)
+        await anyio.to_thread.run_sync(wait_until, lambda: f"started in spite of that, {mode}" in audit_log(filled))
 
     locally(filled, act, Role.RUN, mode)
 
