@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nutch2py.conf.configuration import Configuration
     from nutch2py.jobs.export.export_job import ExportResult
     from nutch2py.jobs.generate.generate_job import GenerateResult
+    from nutch2py.jobs.page_import.import_job import ImportResult
     from nutch2py.jobs.pagerank.pagerank_job import PageRankResult
     from nutch2py.mapreduce.driver import JobResult
 
@@ -323,6 +324,36 @@ class Crawl(CrawlReader):
             return export_pages(
                 self.conf, Path(folder), export_format, parameters, host=host, chunk_tokens=chunk_tokens
             )
+
+    def import_pages(
+        self,
+        paths: str | Path | Iterable[str | Path],
+        input_format: str = "auto",
+        *,
+        batch_id: str = "",
+        filter_urls: bool = True,
+        normalize: bool = True,
+    ) -> ImportResult:
+        """Import pages of WARC and WACZ files as a fetched batch, and lists of URLs as seeds.
+
+        Args:
+            paths: Files and folders.
+            input_format: auto (by content and name), warc, wacz, urls, csv, cdxj or sitemap.
+            batch_id: Batch of the pages, "" for a new one.
+            filter_urls: Whether to apply URL filters.
+            normalize: Whether to apply URL normalizers.
+
+        Raises:
+            InputError: A file does not exist or is not readable.
+        """
+        from nutch2py.jobs.page_import.import_job import import_pages
+
+        names = [paths] if isinstance(paths, (str, Path)) else paths
+        with self._use_reporter():
+            return import_pages(
+                self.conf, [Path(name) for name in names], input_format=input_format, batch_id=batch_id,
+                filter_urls=filter_urls, normalize=normalize,
+            )  # fmt: skip
 
     def export(self, file: str | Path, *, salvage: bool = False) -> int:
         """Write every cell of the table to a file of JSON lines (gzip: ``.gz``); return the number of rows.

@@ -63,7 +63,7 @@ TEXT_OPTIONS = words("""
 """)
 """Options that take text, or several words (readdb -topN)."""
 POSITIONALS = words("""
-    agents batch class_name cluster file folder host_dir id key name place queries query robots_file seeds shell
+    agents batch class_name cluster file folder host_dir id key name path place queries query robots_file seeds shell
     solr_url sources target unused url url_dir url_file urls words
 """)
 

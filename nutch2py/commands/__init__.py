@@ -38,8 +38,8 @@ COMMAND_GROUPS: dict[str, tuple[str, ...]] = {
         "inject", "generate", "freegen", "fetch", "parse", "updatedb", "pagerank", "dedup", "index", "clean",
     ),
     "What the table holds": (
-        "readdb", "export", "readlinkdb", "report", "domainstats", "protocolstats", "crawlcomplete", "nodedumper",
-        "webgraph",
+        "readdb", "export", "import", "readlinkdb", "report", "domainstats", "protocolstats", "crawlcomplete",
+        "nodedumper", "webgraph",
     ),
     "Hosts": ("hostinject", "updatehostdb", "readhostdb"),
     "Search quality": ("searchlog", "evaluate"),

@@ -227,6 +227,30 @@ def _export(args: Arguments, conf: Configuration) -> int:
     return 0
 
 
+def _import_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", nargs="+", help="file, or folder of files: WARC, WACZ, or a list of URLs")
+    formats = ("auto", "warc", "wacz", "urls", "csv", "cdxj", "sitemap")
+    parser.add_argument(
+        "-format", "--format", choices=formats, default="auto", help="format of the files (auto: by content and name)"
+    )
+    parser.add_argument(
+        "-batchId", "--batch-id", default="", metavar="id", help="id of the batch of pages (default: seconds-random)"
+    )
+    parser.add_argument("-noFilter", "--no-filter", action="store_true", help="do not filter URLs")
+    parser.add_argument("-noNormalize", "--no-normalize", action="store_true", help="do not normalize URLs")
+
+
+def _import(args: Arguments, conf: Configuration) -> int:
+    open_printing_crawl(conf).import_pages(
+        args.path,
+        args.format,
+        batch_id=args.batch_id,
+        filter_urls=not args.no_filter,
+        normalize=not args.no_normalize,
+    )
+    return 0
+
+
 def _checktable(_: Arguments, conf: Configuration) -> int:
     from nutch2py.errors import StoreError
 
@@ -429,6 +453,7 @@ COMMANDS: dict[str, Command] = {
     "mergedb": Command("copy tables of other stores into one", _mergedb_options, _mergedb),
     "copytable": Command("copy the table to another store", _copytable_options, _copytable),
     "export": Command("write pages as Parquet, JSON, CSV, Markdown, WARC or WACZ", _export_options, _export),
+    "import": Command("read pages of WARC and WACZ files, and lists of URLs", _import_options, _import),
     "exporttable": Command("write the table's cells to a file", _exporttable_options, _exporttable),
     "importtable": Command("read cells from a file into the table", _file_options, _importtable),
     "dueindex": Command("build the due index, which speeds up generate", _dueindex_options, _dueindex),
