@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import multiprocessing
+import json
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
-from multiprocessing.connection import Connection
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 
 from nutch2py.conf.configuration import Configuration
 from tests.suites.apache import reader, rejection
@@ -22,25 +21,35 @@ REPOSITORIES = (
 _PART = "letters of MuPDF"
 GOALS = (Goal(_PART, 0.95),)
 _LETTERS = 0.99  # the least share of MuPDF's letters and digits that have to be found
-_SECONDS = 60
+_BATCH, _SECONDS = 50, 100
+_PROGRAM = """
+import json, sys
+import pymupdf
+pymupdf.TOOLS.mupdf_display_errors(False)
+texts = []
+for name in sys.argv[1:]:
+    try:
+        with pymupdf.open(name) as document:
+            closed = document.needs_pass and not document.authenticate("")
+            texts.append("" if closed else "".join(page.get_text() for page in document))
+    except Exception:
+        texts.append("")
+print(json.dumps(texts))
+"""
 _POINTER = b"version https://git-lfs"  # of a file that the repository does not hold
 
 
 def cases(data: Path) -> Iterator[Case]:
     """Yield one case for each PDF in which MuPDF finds letters."""
-    try:
-        mupdf = importlib.import_module("pymupdf")
-    except ImportError:
+    if _run_mupdf([]) is None:
         yield Case(_PART, "pymupdf", "not installed: pip install pymupdf")
         return
-    mupdf.TOOLS.mupdf_display_errors(False)
     read = reader(Configuration.load(overrides={"parser.timeout": "60", "http.agent.name": "x"}))
     for repository in REPOSITORIES:
         folder = repository.folder(data)
-        for file in sorted(folder.rglob("*.pdf")):
-            if file.read_bytes().startswith(_POINTER):
-                continue
-            expected = letters(_read_by_mupdf(mupdf, file))
+        files = [file for file in sorted(folder.rglob("*.pdf")) if not file.read_bytes().startswith(_POINTER)]
+        for file, text in zip(files, _read_by_mupdf(files), strict=True):
+            expected = letters(text)
             if not expected:
                 continue
             parse = read(file)
@@ -54,27 +63,21 @@ def letters(text: str) -> Counter[str]:
     return Counter(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum())
 
 
-def _read_by_mupdf(mupdf: ModuleType, file: Path) -> str:
-    """Return the text, "" where MuPDF fails; in a process of its own, which some files stop."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send_text, args=(mupdf, file, sender))
-    process.start()
-    sender.close()
-    try:
-        return str(receiver.recv()) if receiver.poll(_SECONDS) else ""
-    except EOFError:
-        return ""
-    finally:
-        process.kill()
-        process.join()
-        receiver.close()
+def _read_by_mupdf(files: list[Path]) -> Iterator[str]:
+    """Yield the text of each file, "" where MuPDF fails; some files stop its process, which is then run for each."""
+    for start in range(0, len(files), _BATCH):
+        batch = files[start : start + _BATCH]
+        texts = _run_mupdf(batch)
+        if texts is None:
+            texts = [text for file in batch for text in _run_mupdf([file]) or [""]]
+        yield from texts
 
 
-def _send_text(mupdf: ModuleType, file: Path, sender: Connection) -> None:
+def _run_mupdf(files: Sequence[Path]) -> list[str] | None:
+    """Return the texts of files, None if the program fails."""
+    command = [sys.executable, "-c", _PROGRAM, *map(str, files)]
     try:
-        with mupdf.open(file) as document:
-            closed = document.needs_pass and not document.authenticate("")
-            sender.send("" if closed else "".join(page.get_text() for page in document))
-    except Exception:  # noqa: BLE001 - whatever MuPDF rejects is no reference
-        sender.send("")
+        done = subprocess.run(command, capture_output=True, check=True, timeout=_SECONDS)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        return None
+    return [str(text) for text in json.loads(done.stdout)]

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from nutch2py.parser.formats.pdf_types import PdfTextPage
+from nutch2py.support.bounded_cache import bounded_cache
 
 # from glyph 3 on: ASCII, then the upper half of Mac Roman without its no-break space
 _STANDARD_ORDER = bytes([*range(0x20, 0x7F), *range(0x80, 0xCA), *range(0xCB, 0x100)]).decode("mac_roman")
@@ -22,6 +22,7 @@ _WEIGHTS = {letter: 1 - place / 40 for place, letter in enumerate(" eaintorsldum
 _WEIGHTS |= dict.fromkeys("0123456789", 0.75)
 _LETTER_WEIGHT = 0.3  # of other letters
 _MAX_CODES = 70_000
+_MAX_CACHED_BYTES = 300_000
 _MAX_TABLES = 64
 _MAX_SUBTABLES = 32
 _UNICODE_TABLES = ((3, 10), (0, 6), (0, 4), (3, 1), (0, 3), (0, 2), (0, 1), (0, 0))
@@ -122,7 +123,7 @@ def _find_cmap(data: memoryview) -> bytes | None:
     return b""
 
 
-@lru_cache(8)
+@bounded_cache(8, max_key_length=_MAX_CACHED_BYTES)
 def read_glyph_characters(cmap: bytes) -> dict[int, str]:
     """Return glyph number -> character of a table ``cmap``; of several characters of a glyph the first counts."""
     subtables = dict(_read_subtables(cmap))
