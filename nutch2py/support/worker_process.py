@@ -107,6 +107,14 @@ class WorkerProcess:
             self._used_seconds = time.clock_gettime(~self.pid << 3 | _CPU_CLOCK_OF_PROCESS)
         return self._used_seconds
 
+    def _wait(self) -> int:
+        """Wait for the end of the process; return its exit code, and remember its CPU time, which ends with its id."""
+        if sys.platform == "linux":
+            with contextlib.suppress(ChildProcessError):  # its exit code has been read
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+            self.used_seconds()
+        return self._process.wait()
+
     def is_alive(self) -> bool:
         """Return whether the process runs."""
         return self._process.poll() is None
@@ -143,7 +151,7 @@ class WorkerProcess:
                 if descriptor == self._sink:
                     self._send_pending()
                 elif not self._receive_available():
-                    raise WorkerExitedError(self._process.wait())
+                    raise WorkerExitedError(self._wait())
 
     def _receive_available(self) -> bool:
         part = os.read(self._source, _READ_BYTES)

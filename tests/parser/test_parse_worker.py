@@ -34,7 +34,7 @@ class Parser:
     fields = frozenset({WebPage.content, WebPage.content_type, WebPage.headers, WebPage.metadata})
 
     def __init__(self, conf):
-        self.word = conf.get("test.word")
+        self.word, self.started = conf.get("test.word"), time.process_time()
 
     def parse(self, url, page):
         what = page.content.decode()
@@ -44,11 +44,18 @@ class Parser:
             time.sleep(600)
         if what == "wait":
             time.sleep(2)
+        if what.startswith("late "):
+            time.sleep(0.6)
+            what = what[5:]
         if what == "stop":  # as if the machine had no time for it
             os.kill(os.getpid(), signal.SIGSTOP)
         if what == "abort":
             os.abort()
         if what == "exit":
+            os._exit(3)
+        if what == "busy exit":
+            while time.process_time() < 0.6 + self.started:
+                pass
             os._exit(3)
         if what == "memory":
             bytearray(1 << 40)
@@ -302,6 +309,27 @@ def test_waiting_page_does_not_use_up_its_cpu_time(
             return
         rows = [*made.parse_rows((KEY, page_for("wait")) for _ in range(2))]
         assert [row.outcome.label for row in rows] == ["success", "success"]
+
+
+@pytest.mark.parametrize("what", ["exit", "forge", "omit"])
+def test_failed_page_counts_its_cpu_time(
+    parsing: ParseWorkerClient, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Not the time for which it waited: others of its domain would have less."""
+    recorded: list[float] = []
+    monkeypatch.setattr(DomainTimeBudget, "record", lambda _, key, seconds: recorded.append(seconds))
+    assert parsing.parse_row(KEY, page_for("fine")).label == "success"
+    assert parsing.parse_row(KEY, page_for(f"late {what}")).label == "failed"
+    assert 0 <= recorded[1] < 0.6
+
+
+def test_crashed_page_that_computed_counts_its_cpu_time(
+    parsing: ParseWorkerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded: list[float] = []
+    monkeypatch.setattr(DomainTimeBudget, "record", lambda _, key, seconds: recorded.append(seconds))
+    assert parsing.parse_row(KEY, page_for("busy exit")).label == "failed"
+    assert recorded[0] >= 0.5
 
 
 def test_stopped_worker_is_killed_by_client(parsing: ParseWorkerClient, conf: Configuration) -> None:

@@ -13,7 +13,6 @@ the reason. A new worker then parses the next page.
 from __future__ import annotations
 
 import signal
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
@@ -145,7 +144,7 @@ class ParseWorkerClient:
                 if not waiting:
                     return
                 tag, request, packed = waiting[0]
-                received = self._receive_response(request)
+                received = self._receive_response(request, started)
                 waiting.popleft()
                 ahead -= len(packed)
                 response: ParseResponse | str
@@ -170,8 +169,9 @@ class ParseWorkerClient:
             if waiting:  # the caller stopped: pending responses would be read as those of later requests
                 self.close()
 
-    def _receive_response(self, request: ParseRequest) -> ParseResponse | _ParseFailure:
-        began, limit = time.monotonic(), request.wall_seconds
+    def _receive_response(self, request: ParseRequest, started: float) -> ParseResponse | _ParseFailure:
+        """Return the response, or why there is none. ``started``: CPU time of the worker before this request."""
+        limit = request.wall_seconds
         worker = self._running_worker()
         try:
             response = worker.receive_response(limit + _KILL_GRACE_SECONDS if limit else None)
@@ -180,12 +180,12 @@ class ParseWorkerClient:
         except WorkerExitedError as error:
             if error.exit_code in (-signal.SIGALRM, -signal.SIGPROF):
                 return self._make_timeout_failure(request, is_wall_limit=error.exit_code == -signal.SIGALRM)
-            return _ParseFailure(worker.describe_exit(error), time.monotonic() - began)
+            return _ParseFailure(worker.describe_exit(error), worker.used_seconds() - started)
         except _InvalidResponseError as error:
-            return _ParseFailure(str(error), time.monotonic() - began)
+            return _ParseFailure(str(error), worker.used_seconds() - started)
         response = check_response(response)
         if (response.parse if request.kind == "parse" else response.outcome) is None:
-            return _ParseFailure("the parser process sent an incomplete response", time.monotonic() - began)
+            return _ParseFailure("the parser process sent an incomplete response", worker.used_seconds() - started)
         return response
 
     def _make_timeout_failure(self, request: ParseRequest, *, is_wall_limit: bool) -> _ParseFailure:
