@@ -32,12 +32,16 @@ OWNERS = {
     "loading fork server": "ForkServer('slow_module:Job', 'none')",
     "loading parse worker": "ParseWorkerClient(Configuration.load(overrides={'http.agent.name': 'x'})).parse_row("
     "KEY, fetched(b'x'))",
+    "loading search worker": "SearchWorkerPool(Configuration.load(), SearchMetrics()).run(SearchCall('suggest', 'x'))",
 }
 OWNER = """
 import os, subprocess, sys, time
 from nutch2py.conf.configuration import Configuration
 from nutch2py.mapreduce.runners.fork_server import ForkServer
 from nutch2py.parser.worker.parse_worker_client import ParseWorkerClient
+from nutch2py.search.search_worker.search_messages import SearchCall
+from nutch2py.search.search_worker.search_metrics import SearchMetrics
+from nutch2py.search.search_worker.search_worker_pool import SearchWorkerPool
 from tests.parser.pages import KEY, fetched
 sys.path.insert(0, sys.argv[1])
 owned = {}
