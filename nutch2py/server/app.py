@@ -93,6 +93,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[dict[str, object]]:
         await asyncio.to_thread(context.close_searchers)
         if context.search_logger is not None:
             await asyncio.to_thread(context.search_logger.close)
+        await asyncio.to_thread(context.audit_log.close)
 
 
 def _http_error_page(request: Request, error: Exception) -> Response:

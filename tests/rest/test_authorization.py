@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import errno
 import http.client
 import json
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -17,6 +19,7 @@ import pytest
 
 from nutch2py.cli import main
 from nutch2py.conf.configuration import Configuration
+from nutch2py.rest.access import audit_log
 from nutch2py.rest.access.allowed_properties import RUN_ROLE_PROPERTIES
 from nutch2py.rest.access.audit_log import AuditLog
 from nutch2py.rest.access.tokens import Role
@@ -272,6 +275,51 @@ def test_audit_log_injection_is_escaped(tmp_path: Path) -> None:
     AuditLog(path, 1 << 20).record("me", "", "POST", "/x", 201, "y")
     torn, whole = path.read_bytes().splitlines()
     assert (torn[-4:], json.loads(whole)["detail"]) == (b"serv", "y")
+
+
+def test_audit_lines_wait_for_failing_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line of which the disk has taken a part is not in the file twice."""
+    monkeypatch.setattr(audit_log, "MAX_WAITING_LINES", 4)
+    path, write = tmp_path / "audit.log", os.write
+
+    def write_part(descriptor: int, data: bytes) -> int:
+        if len(data) < 20:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data[:-10])
+
+    log = AuditLog(path, 1 << 20)
+    log.record("me", "", "POST", "/x", 201, "0")
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "write", write_part)
+        for number in range(1, 7):
+            log.record("me", "", "POST", "/x", 201, str(number))
+        assert len(path.read_bytes().splitlines()) == 1
+    log.record("me", "", "POST", "/x", 201, "7")
+    assert [json.loads(line)["detail"] for line in path.read_bytes().splitlines()] == ["0", "4", "5", "6", "7"]
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "write", write_part)
+        log.record("me", "", "POST", "/x", 201, "8")
+        log.close()
+    said = capsys.readouterr().err.splitlines()
+    assert [line.removeprefix(f"WARN {path}") for line in said[1::2]] == [
+        " is written again; 3 lines were dropped", ": 1 lines of the audit log were lost"
+    ]  # fmt: skip
+    assert [f"no space is left for {path}" in line for line in said[::2]] == [True, True]
+
+
+def test_audit_lines_that_wait_are_written_by_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = AuditLog(tmp_path / "audit.log", 1 << 20)
+    with monkeypatch.context() as disk:
+        disk.setattr(audit_log, "ensure_private_dir", read_only_dir)
+        log.record("me", "", "POST", "/x", 201, "0")
+    log.close()
+    assert json.loads((tmp_path / "audit.log").read_bytes())["detail"] == "0"
+
+
+def read_only_dir(folder: Path) -> Path:
+    raise OSError(errno.EROFS, "Read-only file system", str(folder))
 
 
 def test_concurrent_audit_log_rotation_loses_no_line(tmp_path: Path) -> None:

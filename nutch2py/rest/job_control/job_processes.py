@@ -31,6 +31,8 @@ from nutch2py.rest.state_dir import STALE_SECONDS, ensure_private_dir, read_json
 from nutch2py.support.file_locks import file_lock, is_file_locked
 
 _SITE_FILE = "nutch-site.xml"
+_RESERVED_BYTES = {"session": 16, "pid": 16, "asked": 16, "exit.part": 16, "tail": 4096}
+"""Files whose space a job has from its start, as blanks that are overwritten: a full disk loses no exit code."""
 
 
 def write_job_conf_dir(job_dir: Path, conf: Configuration, seeds: list[str] | None) -> None:
@@ -56,16 +58,16 @@ def _site_xml(conf: Configuration) -> str:
 
 
 _WRAPPER_SCRIPT = """trap : INT TERM HUP
-echo $$ >session
+echo $$ 1<>session
 cd "$BASE" || exit
 {
   trap : INT TERM HUP
-  sh -c 'echo $$ >"$JOB/pid"; exec "$@"' sh "$@" 2>&1 </dev/null
-  echo $? >"$JOB/exit.part"
+  sh -c 'echo $$ 1<>"$JOB/pid"; exec "$@"' sh "$@" 2>&1 </dev/null
+  echo $? 1<>"$JOB/exit.part"
 } | {
   trap '' INT TERM HUP
   exec "$1" -ISc "$OUTPUT_LIMITER" "$OUTPUT_HEAD" "$OUTPUT_TAIL"
-} >"$JOB/output" 2>/dev/null
+} >>"$JOB/output" 2>/dev/null
 mv "$JOB/exit.part" "$JOB/exit"
 """
 """Runs a command, keeps the start and the end of its output, and records its exit code.
@@ -75,13 +77,17 @@ holds without the server, which the job outlives.
 """
 _OUTPUT_LIMITER = """
 import os, sys
-left, keep, rest, omitted = int(sys.argv[1]), int(sys.argv[2]), b"", False
+left, keep, rest, last, omitted, lost = int(sys.argv[1]), int(sys.argv[2]), b"", b"", False, ""
 def write(data):
+    global lost
+    if lost and data:
+        data = f"\\n[output lost: {lost}]\\n".encode() + data
     try:
         while data:
             data = data[os.write(1, data):]
-    except OSError:  # a full disk must not stop the job
-        pass
+            lost = ""
+    except OSError as error:  # a full disk must not stop the job
+        lost = error.strerror
 while data := os.read(0, 65536):
     write(data[:left])
     rest += data[left:]
@@ -90,9 +96,15 @@ while data := os.read(0, 65536):
         omitted = True
         write(b"\\n[output omitted: over rest.job.output.bytes]\\n")
     rest = rest[-keep:]
-write(rest)
+    last = (last + data)[-keep:]
+write(rest or (last if lost else b""))
+if lost:
+    os.write(os.open(os.environ["JOB"] + "/tail", os.O_WRONLY), last[-4000:] + b"\\n")
 """
-"""Copies its input at once, so that the output can be followed; of what is over the limit it keeps the end."""
+"""Copies its input at once, so that the output can be followed; of what is over the limit it keeps the end.
+
+What a full disk does not take is lost, but for the end, which has the error message.
+"""
 _OMISSION_BYTES = 100  # of the line that stands for omitted output, and of the processes' numbers
 
 NOTHING_TO_DO, INTERRUPTED_CODES = 1, (130, 143)
@@ -209,6 +221,7 @@ class JobProcessManager:
             try:
                 with file_lock(folder / "lock") as lock:  # before job.json exists: an unlocked job counts as ended
                     write_job_conf_dir(folder, conf, seeds)
+                    _reserve_space(folder)
                     write_json(folder / "job.json", spec)
                     _CHILD_PROCESSES[spec.id] = _spawn(folder, lock, conf, spec.command_args, self._output_bytes())
             except BaseException:
@@ -352,6 +365,13 @@ def _reap(seconds: float, *job_ids: str) -> None:
                 _CHILD_PROCESSES.pop(job_id, None)
 
 
+def _reserve_space(folder: Path) -> None:
+    """Create the files that the processes of a job write, with blanks in the place of their content."""
+    (folder / "output").touch(0o600)
+    for name, size in _RESERVED_BYTES.items():
+        (folder / name).write_bytes(b" " * (size - 1) + b"\n")
+
+
 def _read_spec(folder: Path) -> JobSpec | None:
     return read_json(folder / "job.json", JobSpec, _OLD_SPEC_KEYS)
 
@@ -404,7 +424,7 @@ def _read_process(folder: Path, spec: JobSpec) -> JobProcess:
         state = JobProcessState.FINISHED
     elif code in INTERRUPTED_CODES:
         state = JobProcessState.STOPPED
-    message = "" if code == 0 else _read_error_line(folder / "output")
+    message = "" if code == 0 else _read_error_line(folder / "tail") or _read_error_line(folder / "output")
     return JobProcess(state=state, finish_time=finish_time, exit_code=code, message=message, **values)
 
 
@@ -431,9 +451,9 @@ def _session_id(process: Path) -> int:
 
 
 def _write_stop_request(folder: Path, word: str) -> None:
-    """Record a stop or an abort; a full disk must not prevent it."""
-    with suppress(OSError):
-        (folder / "asked").write_text(word)
+    """Record a stop or an abort in the reserved space; a full disk must not prevent it."""
+    with suppress(OSError), open(os.open(folder / "asked", os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:  # noqa: PTH123
+        file.write(f"{word}\n".encode())
 
 
 def _read_text(path: Path) -> str:

@@ -51,7 +51,7 @@ class SearchLogWriter:
         self._thread: threading.Thread | None = None
         self._written = _PRUNE_EVERY  # so that the first write deletes old rows
         self._has_warned = False
-        self.dropped = 0
+        self.dropped = self._reported = 0
 
     def add(self, row: LogRow) -> bool:
         """Queue a row without waiting; return False if it was dropped."""
@@ -73,12 +73,19 @@ class SearchLogWriter:
                 self._thread.start()
 
     def close(self) -> None:
-        """Write the queued rows and stop the thread. An unavailable table delays this by at most ten seconds."""
+        """Write the queued rows and stop the thread; log how many rows were lost.
+
+        An unavailable table delays this by at most ten seconds.
+        """
         self._closing.set()
         with suppress(queue.Full):
             self._queue.put_nowait(None)  # wakes a waiting thread
-        if self._thread is not None:
-            self._thread.join(_CLOSE_SECONDS)
+        if self._thread is None:
+            return
+        self._thread.join(_CLOSE_SECONDS)
+        waiting = sum(row is not None for row in list(self._queue.queue)) if self._thread.is_alive() else 0
+        if lost := self.dropped - self._reported + waiting:
+            warn(f"{lost:,} entries of the search log were lost")
 
     def _run(self) -> None:
         rows = list[LogRow]()
@@ -126,8 +133,9 @@ class SearchLogWriter:
             finally:
                 store.close()
             if self._has_warned:
-                self._has_warned = False
-                warn(f"the search log is written again; {self.dropped:,} entries were dropped")
+                self._has_warned, dropped = False, self.dropped - self._reported
+                self._reported = self.dropped
+                warn(f"the search log is written again; {dropped:,} entries were dropped")
         except Exception as error:  # noqa: BLE001 - the log must never stop the server
             if not self._has_warned:
                 self._has_warned = True
