@@ -97,6 +97,16 @@ def wait_quiet_script(seconds: float) -> str:
     return _QUIET_SCRIPT.replace("QUIET", str(int(seconds * 1000)))
 
 
+def wait_ready_script(is_complete: bool) -> str:
+    """Return the script that waits until the document is parsed or, if ``is_complete``, loaded."""
+    states = "'complete'" if is_complete else "'interactive', 'complete'"
+    return f"""new Promise((done) => {{
+  const check = () => {{ if ([{states}].includes(document.readyState)) done(true); }};
+  document.addEventListener('readystatechange', check);
+  check();
+}})"""
+
+
 def scroll_script(wait: float) -> str:
     """Return the script that scrolls to the end and returns whether the page changed within ``wait`` seconds."""
     return _SCROLL_SCRIPT.replace("WAIT", str(int(wait * 1000)))

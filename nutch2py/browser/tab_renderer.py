@@ -20,6 +20,7 @@ from nutch2py.browser.page_scripts import (
     scroll_script,
     snapshot_script,
     wait_quiet_script,
+    wait_ready_script,
     wait_selector_script,
 )
 from nutch2py.browser.tab_cleanup import clear_tab_storage, reset_tab
@@ -107,6 +108,7 @@ class TabRenderer:
         self._crashed = self._navigated = self._is_reusable = False
         self._crash_reason: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._dom_loaded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._stayed_loaded = asyncio.Event()  # loaded, after the page tried to leave
         self._popup_count = 0
         self._pending_requests: set[Request] = set()
         self._event_handlers: dict[Any, Callable[[Any], None]] = {
@@ -218,6 +220,14 @@ class TabRenderer:
         if not self._dom_loaded.done():
             self._dom_loaded.set_result(None)
 
+    async def _await_document(self) -> None:
+        """Wait for a document that stays because its navigation is aborted: the driver reports no events of it then."""
+        with suppress(Exception):  # the page closed or crashed, which events report
+            await self._evaluate(wait_ready_script(is_complete=False))
+            self._on_dom_loaded()
+            await self._evaluate(wait_ready_script(is_complete=True))
+            self._stayed_loaded.set()
+
     def _close_popup(self, window: Page) -> None:
         self._popup_count += 1
         send_in_background(window.close())
@@ -318,6 +328,7 @@ class TabRenderer:
                 self._redirect_url = target
                 self._finish()
             self._fail_request(event, "Aborted")
+            send_in_background(self._await_document())
         else:
             self._load_count += 1
             if self._load_count > self._settings.limits.max_loads:
@@ -362,7 +373,7 @@ class TabRenderer:
 
     async def _wait_for(self, wait: WaitCondition) -> None:
         if wait.kind == "load":
-            await self._page.wait_for_load_state("load", timeout=0)
+            await self._wait_until_loaded()
         elif wait.kind == "idle":
             try:
                 async with asyncio.timeout(self._settings.limits.idle_timeout):
@@ -381,6 +392,20 @@ class TabRenderer:
                     break
         else:
             await asyncio.sleep(wait.value)
+
+    async def _wait_until_loaded(self) -> None:
+        waits = [
+            asyncio.ensure_future(self._page.wait_for_load_state("load", timeout=0)),
+            asyncio.ensure_future(self._stayed_loaded.wait()),
+        ]
+        try:
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
+        finally:
+            for each in waits:
+                each.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
 
     async def _wait_until_idle(self) -> None:
         """Wait until no request is sent or active and the document does not change.

@@ -22,41 +22,65 @@ PAGES = {
     "open": f"window.open({LONG}); {SAY}",
     "frame": f"const f = document.createElement('iframe'); f.src = {LONG}; document.body.append(f); {SAY}",
     "image": f"const i = new Image(); i.src = {LONG}; document.body.append(i); {SAY}",
+    "leave": f"{SAY} const f = document.createElement('form'); f.action = {LONG}; f.method = 'post'; "
+    "document.body.append(f); f.submit();",
     "base": f"const b = document.createElement('base'); b.href = {LONG} + '/'; document.head.append(b); {SAY}",
+}
+MORE_PAGES = {
+    "frame location": f"const f = document.createElement('iframe'); document.body.append(f); "
+    f"f.contentWindow.location = {LONG}; {SAY}",
+    "stylesheet": f"const l = document.createElement('link'); l.rel = 'stylesheet'; l.href = {LONG}; "
+    f"document.body.append(l); {SAY}",
+    "preload": f"const l = document.createElement('link'); l.rel = 'preload'; l.as = 'image'; l.href = {LONG}; "
+    f"document.body.append(l); {SAY}",
+    "fetch": f"fetch({LONG}).catch(() => 0); {SAY}",
 }
 LEAVING = {
     "location": f"location = {LONG};",
+    "assign": f"location.assign({LONG});",
     "replace": f"location.replace({LONG});",
     "refresh": f"const m = document.createElement('meta'); m.httpEquiv = 'refresh'; m.content = '0;url=' + {LONG}; "
     "document.head.append(m);",
+    "form": f"const f = document.createElement('form'); f.action = {LONG}; document.body.append(f); f.submit();",
     "post": f"const f = document.createElement('form'); f.action = {LONG}; f.method = 'post'; "
     "document.body.append(f); f.submit();",
+    "click": f"const a = document.createElement('a'); a.href = {LONG}; document.body.append(a); a.click();",
+    "open in itself": f"window.open({LONG}, '_self');",
+    "short post": "const f = document.createElement('form'); f.action = '/elsewhere'; f.method = 'post'; "
+    "document.body.append(f); f.submit();",
 }
-"""Pages that leave themselves for an overlong URL, which ends with the time limit."""
+"""Pages that leave themselves for an overlong URL, or by a request other than GET."""
 
 
-def test_page_that_leaves_for_overlong_url_keeps_its_own(site: ScriptedSite, render: Render) -> None:
+@pytest.mark.parametrize("rules", ["delay=0.1", "load", "idle"])
+def test_page_that_leaves_for_overlong_url_keeps_its_own(site: ScriptedSite, render: Render, rules: str) -> None:
+    """And is finished as any other page, although it has tried to leave."""
+    paths = {name: f"/{name.replace(' ', '-')}" for name in LEAVING}
     for name, script in LEAVING.items():
-        site.on(f"/{name}", Reply(body=(BODY % script).encode()))
-    render(*(site.url(f"/{name}") for name in LEAVING), rules="all render delay=1", browser_time_limit="4")
-    for name in LEAVING:
-        page = render.pages[site.url(f"/{name}")]
+        site.on(paths[name], Reply(body=(BODY % script).encode()))
+    render(*(site.url(path) for path in paths.values()), rules=f"all render {rules}")
+    for name, path in paths.items():
+        page = render.pages[site.url(path)]
         status = page.protocol_status
         assert status is not None
+        assert (name, status.code, status.args) == (name, Code.SUCCESS, ("rendered",))
         stored = [page.base_url or "", page.repr_url or "", *status.args, *page.outlinks]
         assert (name, max(map(len, stored)) <= 8192) == (name, True)
     assert max(len(seen.path) for seen in site.seen) <= 8192
 
 
-def test_no_url_of_page_is_stored_beyond_limit(site: ScriptedSite, render: Render) -> None:
-    for name, script in PAGES.items():
-        site.on(f"/{name}", Reply(body=(BODY % script).encode()))
-    render(*(site.url(f"/{name}") for name in PAGES), rules=RULES)
-    for name in PAGES:
-        page = render.pages[site.url(f"/{name}")]
+@pytest.mark.parametrize("pages", [PAGES, MORE_PAGES], ids=["usual", "more"])
+def test_no_url_of_page_is_stored_beyond_limit(site: ScriptedSite, render: Render, pages: dict[str, str]) -> None:
+    paths = {name: f"/{name.replace(' ', '-')}" for name in pages}
+    for name, script in pages.items():
+        site.on(paths[name], Reply(body=(BODY % script).encode()))
+    render(*(site.url(path) for path in paths.values()), rules=RULES)
+    for name, path in paths.items():
+        page = render.pages[site.url(path)]
         status = page.protocol_status
         assert status is not None
         assert (name, status.code, b"shown" in (page.content or b"")) == (name, Code.SUCCESS, name != "base")
+        assert name != "leave" or status.args == ("rendered",)
         stored = [page.base_url or "", page.repr_url or "", *status.args, *page.outlinks]
         assert (name, max(map(len, stored)) <= 8192) == (name, True)
     assert max(len(seen.path) for seen in site.seen) <= 8192
