@@ -46,6 +46,8 @@ _GROUP_OF = {f"tests/{module}.py": group for group, modules in GROUPS.items() fo
 _RANK = {group: rank for rank, group in enumerate(GROUPS)}
 
 
+SEARCH_PATHS = ("/search.json", "/suggest", "/explain", "/cached", "/cached/view", "/api/v1/search", "/api/v1/suggest")
+"""Paths of a server, next to ``/``, whose work depends on a query or a page."""
 LONG = {
     **dict.fromkeys(
         (
@@ -100,7 +102,14 @@ LONG = {
         ),
         "parse and updatedb are stopped",
     ),
-    "browser/test_browser_limits.py::test_page_that_leaves_for_overlong_url_keeps_its_own": "pages that stay are tried",
+    **dict.fromkeys(
+        (
+            f"browser/test_browser_limits.py::test_page_that_leaves_for_overlong_url_keeps_its_own[{rules}]"
+            for rules in ("delay=0.1", "load", "idle")
+        ),
+        "pages that stay are tried, and one that leaves by a form",
+    ),
+    "browser/test_browser_limits.py::test_no_url_of_page_is_stored_beyond_limit[more]": "the usual ways are tried",
     "browser/test_hostile_pages.py::test_hanging_browser_is_replaced[browser]": "the driver hangs",
     "foreign_writer/test_foreign_writer_hbase.py::test_generate_chooses_what_full_scan_chooses_after_each_write": (
         "the stand-in is written, and a real index compared with a scan"
@@ -206,6 +215,16 @@ LONG = {
         (f"test_tutorials.py::test_tutorial_runs_as_written[{page}]" for page in ("first-cluster", "from-nutch-2")),
         "their options are parsed, and tests of jobs on HBase and YARN run the same commands",
     ),
+    **dict.fromkeys(
+        (
+            "server/test_native_growth.py::test_cpu_time_is_linear_in_size_of_pages",
+            *(
+                f"server/test_native_growth.py::test_cpu_time_is_linear_in_length_of_query[{path}]"
+                for path in ("/", *SEARCH_PATHS)
+            ),
+        ),
+        "calls of Python functions, the work of queries and cached copies are measured",
+    ),
     "parser/formats/test_growth.py::test_format_parser_time_is_linear_at_half_megabyte": "those of 32 KB are measured",
     "parser/test_languages.py::test_crawl_fetches_every_page_once_and_each_is_found_by_its_words": (
         "its pages and links are parsed"
@@ -239,7 +258,7 @@ SERVICE_MODULES = frozenset(
         "jobs/test_fetcher_storage", "jobs/test_order_of_writes", "jobs/test_batch_report",
         "foreign_writer/test_foreign_writer", "table/test_resident_pages",
         "kill/test_harness", "kill/test_gateway", "kill/test_solr", "soak/test_soak", "outages/test_outages",
-        "disks/test_disks",
+        "disks/test_disks", "disks/test_full_server_disk",
         "fuzz/test_fuzz", "upgrade/test_upgrade", "users/test_cron_job", "users/test_own_site", "users/test_sick_crawl",
         "crawl_loop/test_crawl_command", "crawl_loop/test_resumed_crawl", "crawl_loop/test_crawl_pagerank",
         "control_room/test_failing_crawl", "joblog/test_monitoring_servers",

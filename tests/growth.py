@@ -54,21 +54,30 @@ def repetitions(pieces: list[str], heads: list[str], tails: list[str]) -> dict[s
     }
 
 
-def assert_linear(function: Callable[[Any], object], shapes: Mapping[str, Shape], longest: int = 32_768) -> None:
+def assert_linear(
+    function: Callable[[Any], object],
+    shapes: Mapping[str, Shape],
+    longest: int = 32_768,
+    *,
+    of_process: bool = False,
+) -> None:
     """Fail when the work for inputs of ``longest`` / 4, / 2 and / 1 characters grows faster than the inputs.
 
-    ValueError is an answer; any other exception goes through.
+    ValueError is an answer; any other exception goes through. ``of_process``: the work of all threads counts, and
+    that of native code in them, for inputs that are too long for a leap on the way up to them.
     """
     names = list(shapes)
+    clock = time.process_time if of_process else time.thread_time
     for start in range(0, len(names), _GROUP):
         group = names[start : start + _GROUP]
-        for name in group:
+        for name in group if not of_process else ():
             _climb(function, name, shapes[name], longest // 4)
-        if _grows(function, [shapes[name] for name in group], longest):
+        if _grows(function, [shapes[name] for name in group], longest, clock):
             slow = [
                 name
                 for name in group
-                if _grows(function, [shapes[name]], longest) and _grows(function, [shapes[name]], 2 * longest)
+                if _grows(function, [shapes[name]], longest, clock)
+                and _grows(function, [shapes[name]], 2 * longest, clock)
             ]
             if slow:  # else no single one: the machine is busy, since linear functions are linear in sum
                 raise AssertionError(f"grows faster than its input: {', '.join(slow)}")
@@ -87,34 +96,36 @@ def _climb(function: Callable[[Any], object], name: str, shape: Shape, size: int
         length, before = length * _STEP, max(taken, 1e-6)
 
 
-def _grows(function: Callable[[Any], object], shapes: list[Shape], longest: int) -> bool:
+def _grows(function: Callable[[Any], object], shapes: list[Shape], longest: int, clock: Callable[[], float]) -> bool:
     sizes = (longest // 4, longest // 2, longest)
     inputs = [[shape(size) for shape in shapes] for size in sizes]
-    once = _seconds(function, inputs[0], 1)
+    once = _seconds(function, inputs[0], 1, clock)
     times = max(1, round(_LEAST_SECONDS / max(once, 1e-7)))
     fastest = [float("inf")] * len(sizes)
     for _ in range(_ATTEMPTS):
         for index, values in enumerate(inputs):
-            fastest[index] = min(fastest[index], _seconds(function, values, times))
+            fastest[index] = min(fastest[index], _seconds(function, values, times, clock))
         least, double, most = fastest
         if most <= _CLEAR * least:
             return False
     return most > _BOUND * least and double > _STEP_BOUND * least and most > _STEP_BOUND * double
 
 
-def _seconds(function: Callable[[Any], object], values: list[Any], times: int) -> float:
-    """Return the CPU time of this thread for all values, ``times`` over."""
+def _seconds(
+    function: Callable[[Any], object], values: list[Any], times: int, clock: Callable[[], float] = time.thread_time
+) -> float:
+    """Return the CPU time for all values, ``times`` over, of this thread, or by another clock."""
     enabled = gc.isenabled()
     gc.disable()
     try:
-        start = time.thread_time()
+        start = clock()
         for _ in range(times):
             for value in values:
                 try:
                     function(value)
                 except ValueError:
                     continue
-        return time.thread_time() - start
+        return clock() - start
     finally:
         if enabled:
             gc.enable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -33,6 +34,12 @@ def test_assert_linear_quadratic_work_fails_and_names_shape() -> None:
     pattern = re.compile("a+b")
     with pytest.raises(AssertionError, match=r"grows faster than its input: aaa$"):
         assert_linear(pattern.search, {"ccc": repeated("c"), "aaa": repeated("a")}, 8192)
+
+
+def test_assert_linear_quadratic_work_of_another_thread_fails() -> None:
+    search = re.compile("a+b").search
+    with ThreadPoolExecutor(1) as pool, pytest.raises(AssertionError, match=r"grows faster than its input: aaa$"):
+        assert_linear(lambda text: pool.submit(search, text).result(), {"aaa": repeated("a")}, 8192, of_process=True)
 
 
 def test_assert_linear_exponential_work_fails_before_hanging() -> None:

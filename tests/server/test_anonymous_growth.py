@@ -78,12 +78,13 @@ def words(number: int, count: int) -> str:
 
 
 @contextmanager
-def server_of(folder: Path, texts: list[str]) -> Iterator[tuple[Running, CallCounter]]:
+def server_of(folder: Path, texts: list[str], **more: str) -> Iterator[tuple[Running, CallCounter]]:
     """Serve an index of pages, of which the second has a copy; its threads are counted."""
     conf = Configuration.load(
         overrides={
             "storage.data.store": f"embedded:{folder / 'crawldata'}",
             "storage.embedded.map.size": str(1 << 30),
+            **{name.replace("_", "."): value for name, value in more.items()},
         }
     )
     with IndexWriters(conf) as writers:
