@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import zipfile
@@ -16,9 +17,11 @@ from warcio.archiveiterator import ArchiveIterator
 
 from nutch2py.conf.configuration import Configuration
 from nutch2py.crawl import Crawl
-from nutch2py.errors import InputError, UsageError
-from nutch2py.jobs.export import cdxj_index, export_job
+from nutch2py.errors import InputError, StoreError, UsageError
+from nutch2py.jobs.export import archive_writer, cdxj_index, export_job
 from nutch2py.jobs.export.cdxj_index import LineSorter, to_urlkey
+from nutch2py.jobs.export.warc_records import make_record
+from nutch2py.mapreduce.driver import run_job
 from nutch2py.records.cells import ProtocolStatus
 from nutch2py.records.webpage import CrawlStatus, Mark, WebPage
 from nutch2py.records.webpage import ProtocolStatusCode as Code
@@ -283,7 +286,6 @@ def test_second_export_into_the_same_new_folder_is_rejected(
     pages: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both find no folder; one creates it."""
-    run_job = export_job.run_job
 
     def run_two(*args: Any, **options: Any) -> Any:
         monkeypatch.setattr(export_job, "run_job", run_job)
@@ -294,6 +296,23 @@ def test_second_export_into_the_same_new_folder_is_rejected(
     monkeypatch.setattr(export_job, "run_job", run_two)
     (tmp_path / "out").mkdir()
     assert export(pages, tmp_path / "out", "warc")["pages"] == 6
+
+
+@pytest.mark.parametrize("export_format", ["warc", "cdxj", "wacz"])
+def test_full_disk_leaves_no_partial_archive(
+    pages: Configuration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, export_format: str
+) -> None:
+    made = [make_record] * 2
+
+    def make_two_records(*args: Any) -> bytes:
+        if not made:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return made.pop()(*args)
+
+    monkeypatch.setattr(archive_writer, "make_record", make_two_records)
+    with pytest.raises(StoreError, match="no space is left"):
+        export(pages, tmp_path / "out", export_format)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

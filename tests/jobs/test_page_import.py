@@ -183,11 +183,10 @@ def test_later_capture_wins_and_rows_are_not_made_older(tmp_path: Path) -> None:
 
 def test_revisit_has_content_of_its_original(tmp_path: Path) -> None:
     conf = load_conf(tmp_path)
-    refers = {"WARC_Refers_To_Target_URI": "http://a.test/1"}
     records = [
         record("http://a.test/1", response(b"same"), WARC_Payload_Digest="sha1:A"),
         record("http://a.test/2", response(b"", "X: 2"), "revisit", WARC_Payload_Digest="sha1:A"),
-        record("http://a.test/3", response(b""), "revisit", **refers),
+        record("http://a.test/3", response(b""), "revisit", WARC_Refers_To_Target_URI="http://a.test/1"),
         record("http://a.test/4", response(b""), "revisit", WARC_Payload_Digest="sha1:B"),
         record("http://a.test/1", response(b"", status="304 x"), "revisit", date="2026-11-21T10:00:00Z"),
         record("http://a.test/5", response(b"", status="304 x"), "revisit"),
@@ -215,6 +214,7 @@ GOOD = record("http://a.test/good", response(b"good"))
         (record("http://a.test/x", response(b"x"), date="0001-01-01T00:00:00Z") + GOOD, {"no_date": 1}),
         (record("http://a.test/x", b"no HTTP at all") + GOOD, {"not_http": 1}),
         (record("http://a.test/x", b"") + GOOD, {"not_http": 1}),
+        (record("http://a.test/x", response(b"x", "X: " + "y" * 400_000)) + GOOD, {"not_http": 1}),
         (record("http://[/", response(b"x")) + GOOD, {"filtered": 1}),
         (record("", response(b"x")) + GOOD, {"malformed_url": 1}),
         (record("http://a.test/x.gif", response(b"x")) + GOOD, {"filtered": 1}),
@@ -230,7 +230,7 @@ GOOD = record("http://a.test/good", response(b"good"))
         (gzip.compress(GOOD) + gzip.compress(GOOD)[:-5], None),
         (b"PK\x03\x04 no zip", {"damaged_zip": 1}),
     ],
-    ids=range(23),
+    ids=range(24),
 )  # fmt: skip
 def test_hostile_records_are_skipped_and_counted(tmp_path: Path, data: bytes, skipped: dict[str, int] | None) -> None:
     conf = load_conf(tmp_path)
@@ -322,6 +322,6 @@ def test_existing_row_keeps_what_fetch_keeps(tmp_path: Path) -> None:
     rows.put(conf, {"http://a.test/": {"score": 7.0, "inlinks": {"http://b.test/": "b"}, "marks": {Mark.INJECT: "y"}}})
     import_bytes(conf, tmp_path, record("http://a.test/", response(b"x")))
     page = rows.pages(conf)["http://a.test/"]
-    assert (page.score, page.inlinks, page.markers[Mark.INJECT]) == (7.0, {"http://b.test/": "b"}, "y")
+    assert (page.score, dict(page.inlinks), page.markers[Mark.INJECT]) == (7.0, {"http://b.test/": "b"}, "y")
     assert page.protocol_status is not None
     assert page.protocol_status.code == Code.SUCCESS

@@ -100,10 +100,10 @@ class ArchiveWriter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-        self._resources.close()
+        with self._resources:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
     def add_rows(self, lines: Iterable[bytes]) -> None:
         """Add rows, which are JSON lines of :data:`ARCHIVE_COLUMNS`."""

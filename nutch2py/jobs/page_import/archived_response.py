@@ -11,8 +11,8 @@ from nutch2py.jobs.export.warc_records import CRAWLER_HEADER_PREFIX
 from nutch2py.jobs.page_import.warc_reader import WarcRecord
 from nutch2py.support.clock import now_ms
 
-MAX_HEAD_BYTES = 1 << 20
-"""Bytes of the head of a response."""
+MAX_HEAD_BYTES = 300 << 10
+"""Bytes of the head of a response; libcurl receives as many."""
 _STATUS_LINE = re.compile(rb"HTTP/[0-9](?:\.[0-9])? +([1-9][0-9]{2})(?![0-9])")
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})[^\r\n]*\r?\n")
@@ -50,6 +50,8 @@ def build_response(record: WarcRecord, content_limit: int) -> FetchResponse | st
     if status is None:
         return "not_http"
     end = _HEAD_END.search(record.block, 0, MAX_HEAD_BYTES)
+    if end is None and len(record.block) > MAX_HEAD_BYTES:
+        return "not_http"
     head, body = (record.block, b"") if end is None else (record.block[: end.start()], record.block[end.end() :])
     status_line, *lines = head.splitlines()
     lines, encoding, is_chunked = _restore_headers(lines)
