@@ -42,8 +42,10 @@ NODE_LIBRARIES = frozenset(
     }
 )
 """Libraries that are not shipped: Spark belongs to the cluster, browsers with their drivers and models to the node."""
-CLIENT_LIBRARIES = frozenset({"starlette", "uvicorn", "h11", "anyio", "cronsim", "jinja2", "markupsafe", "pypinyin"})
-"""Libraries of the server and of searches, which tasks do not need."""
+CLIENT_LIBRARIES = frozenset(
+    {"starlette", "uvicorn", "h11", "anyio", "cronsim", "jinja2", "markupsafe", "pypinyin", "mcp"}
+)
+"""Libraries of the servers and of searches, which tasks do not need."""
 _MANIFEST = "manifest.json"
 _PROPERTY_FILES = ("nutch-default.xml", "nutch-site.xml")
 _MAX_CONFIGURATION_BYTES = 64 << 20
