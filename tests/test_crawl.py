@@ -229,7 +229,7 @@ READING: dict[str, Callable[[Crawl], Any]] = {
     "table_stats": lambda crawl: crawl.table_stats(),
     "overview": lambda crawl: crawl.overview(),
 }
-MAKING = {"inject", "freegen", "import_", "hostinject"}
+MAKING = {"inject", "freegen", "import_", "import_pages", "hostinject"}
 ELSEWHERE = {"search", "solrdedup", "close", "for_console", "for_server"}
 """Search of the index, or None."""
 
