@@ -36,6 +36,8 @@ HARMLESS = {
     "table": set(),
 }  # fmt: skip
 """Counters without skipped URLs: work done, and work for the next run of the command."""
+_GROUPS_OF_COUNTS = {"generate_job.py": "generator", "url_lists.py": "import"}
+"""Groups of the counts that are not those of the fetcher, by module; import prints its own."""
 _OF_FETCH = ("_deny", "_count_skipped", "_drop_waiting")
 
 
@@ -60,7 +62,7 @@ def _of_node(node: ast.AST, path: Path) -> Iterator[tuple[str, str]]:
         case ast.Subscript(
             value=ast.Attribute(attr="counters") | ast.Name(id="counts"), slice=ast.Constant(value=str(name))
         ):
-            yield ("generator" if path.name == "generate_job.py" else "FetcherStatus"), name
+            yield _GROUPS_OF_COUNTS.get(path.name, "FetcherStatus"), name
 
 
 def test_every_counter_is_a_skip_reason_or_harmless() -> None:
