@@ -126,6 +126,7 @@ PATTERNS: dict[str, Case] = {
     "filters.url_filters:_FINAL_DOT": Case("sub", ["a", ".", "a.", "/", "?", "://"], "http://a"),
     "browser_url:_SCHEME": Case("match", ["a", ".", "a-", "+"], "a"),
     "browser_url:_NO_HOST": Case("match", ["a", "@", "/", "://", "//", ":"], "http://"),
+    "browser_url:_ESCAPED_DOTS": Case("match", ["a", "/", "%2e", "/%2e", ".", "?"], "http://a/"),
     "browser_url:_MANY_SLASHES": Case("sub", ["/", "\\", "a"], "//"),
     "filters.url_validator:_URL": Case("fullmatch", ["a", "a.", "1.", "-", "/", "?", "/?", "#", ".."], "http://a.bc"),
     "filters.url_validator:_URL_WITHOUT_UNDERSCORES": Case(
