@@ -98,7 +98,7 @@ class IndexingError(NutchError):
 
 
 class SearchStoppedError(_PublicError, IndexingError):
-    """One search was stopped or not begun, since it is expensive; others are not affected."""
+    """A search was stopped or rejected because it is expensive; other searches are not affected."""
 
 
 class LockedError(NutchError):

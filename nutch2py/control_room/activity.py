@@ -9,9 +9,10 @@ from typing import NamedTuple
 from nutch2py.control_room.crawl_charts import FAILURE_LABELS, STATUS_LABELS
 from nutch2py.control_room.round_stats import finish_time, sum_counters
 from nutch2py.fetcher.protocols.fetch_response import FailureKind
+from nutch2py.fetcher.queues.queue_state import QueueState
 from nutch2py.fetcher.stats.host_failures import HOSTS_GROUP, HTTP_REASON_PREFIX
 from nutch2py.fetcher.stats.host_times import HOST_TIMES_GROUP, RESPONSES_COUNTER, TIME_COUNTER
-from nutch2py.joblog.job_entry import JobEntry, JobState, QueueState
+from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.jobs.monitoring.skip_reasons import FAILURE_REASONS, FETCH_REASONS, HTTP_REMEDIES
 
 _HOUR_MS = 3_600_000

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from nutch2py.fetcher.fetch_options import FetchOptions
 from nutch2py.fetcher.protocols.fetch_response import FetchResponse
 from nutch2py.fetcher.queues.fetch_queues import FetchItem, FetchItemQueues
-from nutch2py.fetcher.queues.queue_snapshot import QueueSnapshot
+from nutch2py.fetcher.queues.queue_state import QueueState
 from nutch2py.fetcher.stats.host_failures import HostFailures
 from nutch2py.fetcher.stats.host_times import HostTimes
 from nutch2py.fetcher.stats.response_histograms import SIZE_BOUNDS_BYTES, TIME_BOUNDS_MS, response_histogram
@@ -53,7 +53,7 @@ class FetchReport:
     host_failures: HostFailures = field(default_factory=HostFailures)
     host_times: HostTimes = field(default_factory=HostTimes)
     filtered_links: Counter[str] = field(default_factory=Counter)
-    queues: list[QueueSnapshot] = field(default_factory=list)
+    queues: list[QueueState] = field(default_factory=list)
 
     @property
     def hit_by_time_limit(self) -> int:

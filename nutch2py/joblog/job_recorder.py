@@ -24,7 +24,8 @@ import msgspec
 from nutch2py.conf.configuration import Configuration
 from nutch2py.conf.redaction import redact, redact_property
 from nutch2py.errors import NutchError, StoreError
-from nutch2py.joblog.job_entry import JobEntry, JobState, QueueState, StoredJobEntry
+from nutch2py.fetcher.queues.queue_state import QueueState
+from nutch2py.joblog.job_entry import JobEntry, JobState, StoredJobEntry
 from nutch2py.joblog.job_liveness import OWN_RUNNING_IDS
 from nutch2py.joblog.job_log_store import delete_old_entries, encode_entry, entry_key
 from nutch2py.joblog.metrics_export import export_metrics

@@ -236,7 +236,7 @@ def page_uri(url: str) -> str:
 
 
 def _may_call(caller: Caller, tool: CrawlTool) -> bool:
-    """Return whether the role suffices. Whoever reaches the server may search: the transport has checked keys."""
+    """Return whether the caller may call a tool. Every caller may search: the transport has checked search keys."""
     return max(caller.role, Role.SEARCH) >= tool.role
 
 

@@ -7,6 +7,7 @@ import random
 from functools import cache
 from typing import Any
 
+from nutch2py.fetcher.queues.queue_state import QueueState
 from nutch2py.fetcher.stats.response_histograms import (
     SIZE_BOUNDS_BYTES,
     TIME_BOUNDS_MS,
@@ -14,7 +15,7 @@ from nutch2py.fetcher.stats.response_histograms import (
     to_job_counters,
 )
 from nutch2py.joblog.crawl_overview import HostEdge, HostSummary, Overview
-from nutch2py.joblog.job_entry import JobEntry, JobState, QueueState
+from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import ScoreSummary, TableStats
 from nutch2py.support.histogram import Histogram
 

@@ -12,7 +12,8 @@ from nutch2py.control_room.crawl_charts import draw_errors_over_time, draw_round
 from nutch2py.control_room.crawl_status import crawl_state, estimate_frontier, find_attention, key_numbers
 from nutch2py.control_room.round_stats import OTHER_TIME, group_rounds
 from nutch2py.control_room.templates import render_template
-from nutch2py.joblog.job_entry import JobEntry, JobState, QueueState
+from nutch2py.fetcher.queues.queue_state import QueueState
+from nutch2py.joblog.job_entry import JobEntry, JobState
 from nutch2py.joblog.table_stats import TableStats
 from nutch2py.jobs.monitoring.skip_reasons import SkippedUrls, SkipReason
 from tests.control_room.simulated_job_log import BEGAN, MINUTE, entry

@@ -4,40 +4,16 @@ from __future__ import annotations
 
 import heapq
 import time
-from typing import NamedTuple
 
 from nutch2py.fetcher.queues.fetch_queues import FetchItemQueue, FetchItemQueues
+from nutch2py.fetcher.queues.queue_state import QueueState
 
 MAX_QUEUES = 20
 """Queues of a snapshot."""
 _MAX_ID_LENGTH = 200  # characters
 
 
-class QueueSnapshot(NamedTuple):
-    """State of a queue.
-
-    Attributes:
-        queue: Its id: a host, domain or address.
-        waiting: Number of waiting pages.
-        active: Number of requests in progress.
-        delay_ms: Delay between two requests, in milliseconds.
-        next_request: Earliest time of the next request, ms since 1970.
-        reason: Why it waits.
-        last_status: HTTP status or kind of failure of its last response, "" before the first.
-        failures: Failures that count against it.
-    """
-
-    queue: str
-    waiting: int
-    active: int
-    delay_ms: int
-    next_request: int
-    reason: str
-    last_status: str
-    failures: int
-
-
-def snapshot_queues(queues: FetchItemQueues, limit: int = MAX_QUEUES) -> list[QueueSnapshot]:
+def snapshot_queues(queues: FetchItemQueues, limit: int = MAX_QUEUES) -> list[QueueState]:
     """Return the queues with pages that will take longest by their delays, the longest first."""
     clock, now = queues.clock(), time.time()
     used = [queue for queue in queues.queues.values() if queue.size or queue.in_progress]
@@ -54,9 +30,9 @@ def _remaining_seconds(queue: FetchItemQueue, clock: float) -> float:
     return max(queue.next_fetch_time - clock, 0.0) + max(queue.size - 1, 0) * _delay(queue)
 
 
-def _snapshot(queue: FetchItemQueue, clock: float, now: float) -> QueueSnapshot:
+def _snapshot(queue: FetchItemQueue, clock: float, now: float) -> QueueState:
     seconds = max(queue.next_fetch_time - clock, 0.0)
-    return QueueSnapshot(
+    return QueueState(
         queue=queue.id[:_MAX_ID_LENGTH],
         waiting=queue.size,
         active=queue.in_progress,

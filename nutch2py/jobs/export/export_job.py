@@ -47,7 +47,7 @@ from nutch2py.support.atomic_files import atomic_write
 from nutch2py.support.clock import now_ms
 from nutch2py.support.disk_errors import raise_disk_error
 from nutch2py.support.reporting import log_line
-from nutch2py.table import KeyRange, TableQuery, host_range
+from nutch2py.table import TableQuery, host_range
 
 MANIFEST_NAME = "export.json"
 """The file that completes an export."""
@@ -259,7 +259,7 @@ def export_pages(
     is_new = _create_folder(target_dir)
     temp_dir = target_dir / _TASKS_NAME
     raw_dir = temp_dir / "output"
-    query = TableQuery(exporter.fields, host_range(host.lower()) if host else KeyRange())
+    query = TableQuery(exporter.fields, host_range(host))
     started = now_ms()
     log_line(f"Export: starting, {export_format} in {target_dir}")
     try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import ClassVar
 from zlib import crc32
@@ -173,7 +173,7 @@ class FetcherJob(TableJob[FetchParameters]):
     def _set_note(self, finished: JobResult, report: FetchReport, text: str) -> None:
         """Show the status line of a fetch, and save its counters and queues for the job log."""
         self.channel.set_note(text)
-        self.channel.save_queues([each._asdict() for each in report.queues])
+        self.channel.save_queues([asdict(each) for each in report.queues])
         self._save_counters(finished, report)
 
     def _save_counters(self, finished: JobResult, report: FetchReport) -> None:
